@@ -84,7 +84,7 @@ def first_difference(
     return None
 
 
-def payload_column(value: Value, name: str) -> Atom | None:
+def payload_column(value: Value | None, name: str) -> Atom | None:
     if not isinstance(value, Mapping):
         return value
     if name in value:  # of a struct in a struct: whether it is there

@@ -18,7 +18,7 @@ from tiltpy.compiler.options import CompileOptions
 from tiltpy.compiler.query_kernels import Compiler
 from tiltpy.costs import Costs
 from tiltpy.engines.local import run
-from tiltpy.interpreter.evaluate import Event, Snapshot
+from tiltpy.interpreter.evaluate import FOREVER, Event, Snapshot
 from tiltpy.ir.nodes import Input, Query
 from tiltpy.lifetimes import Interval, Point
 from tiltpy.passes.pipeline import PASS_NAMES
@@ -173,6 +173,7 @@ def snapshots(output: OutputTable) -> list[Snapshot]:
         payload = [
             dict(zip(names, row, strict=True)) for row in zip(*values, strict=True)
         ]
+    ends = [FOREVER if end is None else end for end in ends]
     rows = zip(starts, ends, payload, strict=True)
     return [Snapshot(s, e, v) for s, e, v in rows]  # type: ignore[arg-type]
 

@@ -269,10 +269,13 @@ def difference_in(
         return f"{len(output)} snapshots, of which {table.num_rows} are in the table"
     keys = keys_in(table, names)
     rows = snapshots(output)
+    definition = case.query.definition(output.name)
+    assert definition is not None
+    tied = definition.tdom.rows is not None  # rows that start together end anyhow
     order: list[tuple[object, ...]] = [
-        (row.start, row.end, key_order(key))
+        (row.start, 0 if tied else row.end, key_order(key))
         if setting.order == "time"
-        else (key_order(key), row.start, row.end)
+        else (key_order(key), row.start, 0 if tied else row.end)
         for key, row in zip(keys, rows, strict=True)
     ]
     if names and any(after < before for before, after in pairwise(order)):

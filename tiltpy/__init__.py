@@ -25,7 +25,7 @@ from tiltpy.compiler.options import CompileOptions
 from tiltpy.errors import DataError, QueryError, TiltError, TiltWarning
 from tiltpy.frontend.python import functions as _functions
 from tiltpy.frontend.python import reductions as _reductions
-from tiltpy.frontend.python.builder import TDom, define, source
+from tiltpy.frontend.python.builder import Rows, TDom, define, source
 from tiltpy.frontend.python.declarations import duration, interval, point, until_next
 from tiltpy.frontend.python.functions import *
 from tiltpy.frontend.python.reductions import *
@@ -59,7 +59,7 @@ string, time = STRING, TIME
 
 __all__ = [
     "CompileOptions", "CompiledQuery", "DataError", "OutputTable", "ParquetScan",
-    "QueryError", "Result", "Struct", "TDom", "TiltError", "TiltWarning",
+    "QueryError", "Result", "Rows", "Struct", "TDom", "TiltError", "TiltWarning",
     "after", "bind", "calendar", "cast", "cells", "compile", "convolve", "define",
     "duration", "end", "exists", "interval", "last_rows", "library", "load", "parse",
     "phi", "point", "reduction", "sampled", "scan_parquet", "since", "source", "start",

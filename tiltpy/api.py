@@ -1,6 +1,7 @@
 """The public face: queries from text or Python, run over anything that speaks Arrow."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -207,10 +208,15 @@ class CompiledQuery:
         memory: int | str,
         hidden: HiddenRows,
     ) -> Iterator[Result]:
+        bindings = self._bindings(frames)
+        inputs = tuple(
+            replace(one, lifetime=one.lifetime or bindings[one.name].lifetime)
+            for one in self.query.inputs
+        )
         return stream(
-            resolve_boundaries(self.query),
+            resolve_boundaries(replace(self.query, inputs=inputs)),
             self._groups,
-            self._bindings(frames),
+            bindings,
             request,
             options,
             size_of(memory),

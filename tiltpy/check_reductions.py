@@ -24,7 +24,12 @@ from tiltpy.runtime.execution.output_group import OutputGroup
 from tiltpy.runtime.execution.run_options import RunOptions
 from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.ingest.read_input import InputRows
-from tiltpy.runtime.row_access import Rows, rows_of_input, rows_of_output, show_time
+from tiltpy.runtime.row_access import (
+    SampleRows,
+    rows_of_input,
+    rows_of_output,
+    show_time,
+)
 from tiltpy.types import F32, Scalar, Type
 
 RUNS = 1000
@@ -52,7 +57,7 @@ def check_agreement(
     states.
     """
     stamp = output_stamp({n: i.stamps for n, i in bound.items()}, query.unit)
-    known: dict[str, list[Rows]] = {}
+    known: dict[str, list[SampleRows]] = {}
     for reduction, node in _find_uses(query):
         name = node.window.object
         if name not in known:
@@ -81,7 +86,7 @@ def _find_uses(query: Query) -> Iterator[tuple[UserReduction, Reduce]]:
 def _check_use(
     reduction: UserReduction,
     node: Reduce,
-    every: list[Rows],
+    every: list[SampleRows],
     show: Callable[[int], str],
 ) -> None:
     length = node.window.end - node.window.start
@@ -105,7 +110,7 @@ class _WindowRun:
     last: int
 
 
-def _draw_run(element: Expr, rows: Rows, first: int, length: int) -> _WindowRun:
+def _draw_run(element: Expr, rows: SampleRows, first: int, length: int) -> _WindowRun:
     low = int(rows.starts[first])
     high = low + length
     values: list[Value] = []

@@ -222,6 +222,9 @@ class Costs:
     leap_rows: int = 3
     """Rows that may leave a window at once without a branch, where a loop skips times
     (trading, points)."""
+    cursor_leaps: int = 4
+    """Rows that a cursor passes at once without a branch, in a loop over the rows of
+    another input (as-of join of as many rows)."""
     caught_up_rows: int = 2
     """Rows that may leave at once without a branch where one comes at a time: mostly as
     many leave (sliding sum, points)."""

@@ -214,6 +214,10 @@ class TDom:
     `left` one are labelled by their first tick: a grid point is their last. So are
     those of a `calendar`, where every tick counts as a grid point: the object holds at
     each what it is at the last tick of its cell.
+
+    With `rows`, the name of an input or a row object, its points are the rows of that
+    instead, each by itself; with `nulls` an object over them has null rows where it is
+    φ.
     """
 
     start: Bound = None
@@ -222,6 +226,8 @@ class TDom:
     offset: int = 0
     left: bool = False
     calendar: Calendar | None = None
+    rows: str | None = None
+    nulls: bool = False
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
 
     @property

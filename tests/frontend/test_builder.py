@@ -11,7 +11,14 @@ import tiltpy as tilt
 from tests.query_texts import FIGURE_4_QUERY
 from tiltpy.errors import QueryError, TiltError
 from tiltpy.frontend.parse import parse
-from tiltpy.frontend.python.builder import Object, TDom, build_query, define, source
+from tiltpy.frontend.python.builder import (
+    Object,
+    Rows,
+    TDom,
+    build_query,
+    define,
+    source,
+)
 from tiltpy.frontend.python.declarations import (
     duration,
     interval,
@@ -175,6 +182,21 @@ def test_time_domains() -> None:
         "input m : i64\na = TDom(opening, 99, 2s, 1)\nb = TDom(-∞, 1m, 1)\n"
         "c = TDom(-3, ∞, 5)\n~o0[a] = ~m[a] + a ~o1[b] = ~m[b] + b ~o2[c] = ~m[c] + c"
     )
+
+
+def test_row_domains() -> None:
+    e, kept = Rows(m), Rows(m, null=True)
+    high = define("high", e, when(m[e] > 1, m[e]))
+    share = define("share", (f := Rows(high)), high[f] - x[f - 1])
+    out = define("out", kept, high[kept])
+    assert build_query(high, share, out) == parse(
+        "input m : i64\ninput x : f32\ne = Rows(~m)\nf = Rows(~high)\n"
+        "n = Rows(~m, null)\n~high[e] = ~m[e] > 1 ? ~m[e] : φ\n"
+        "~share[f] = ~high[f] - ~x[f-1]\n~out[n] = ~high[n]\n"
+        "output ~high, ~share, ~out"
+    )
+    number = define("number", Rows(x), 1.0)
+    assert [i.name for i in build_query(number).inputs] == ["x"]
 
 
 def test_the_unit_is_the_finest_or_the_one_given() -> None:

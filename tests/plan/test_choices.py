@@ -52,6 +52,10 @@ QUERIES = {
     "distinct_joined": TWO + "distinct ~o[t] = ~x[t] > ~y[t]",
     "distinct_rolling": ONE + "distinct ~o[t] = mean(~x[t-20 : t]) > 1",
     "distinct_read": ONE + "distinct ~d[t] = ~x[t] > 0\n~o[t] = start(~d[t])",
+    "row_join": TWO + "e = Rows(~x)\n~o[e] = { x = ~x[e], y = ~y[e] }",
+    "row_window": ONE + "e = Rows(~x)\n~o[e] = ~x[e] - mean(~x[e-20 : e])",
+    "row_values": ONE + "e = Rows(~x)\n~p[e] = ~x[e] * 2\n"
+    "~o[e] = ~p[e] > 0 ? ~p[e] : φ\n~s[t] = sum(~p[t-9 : t])\noutput ~o, ~s",
     "merge_less": "reduction r(v: f64) { init = 0.0 acc = state * 0.5 + v "
     "result = state }\n" + ONE + "~o[t] = r(~x[t-40 : t])",
 }

@@ -21,6 +21,7 @@ from tests.random.open_windows import random_open_case
 from tests.random.pane_folds import FoldWriter
 from tests.random.payloads import random_payload_case
 from tests.random.queries import Case, random_case
+from tests.random.row_queries import random_row_case
 from tests.random.streams import StreamMaker
 from tiltpy.interpreter.evaluate import Event, Snapshot
 from tiltpy.interpreter.keys import ByKey, Key, interpret_by_key
@@ -73,8 +74,13 @@ class KeyedCase:
         for name, one in self.inputs.items():
             by_key = one.by_key()
             events[name] = by_key if one.declared.keys else by_key.get((), [])
+        inputs = tuple(  # where a row is stamped depends on how it is bound
+            replace(one, lifetime=self.inputs[one.name].lifetime)
+            for one in self.query.inputs
+        )
+        query = replace(self.query, inputs=inputs)
         return interpret_by_key(
-            self.query, events, start=self.start, end=self.end, bounds=self.bounds
+            query, events, start=self.start, end=self.end, bounds=self.bounds
         )
 
 
@@ -88,16 +94,20 @@ def random_keyed_case(
     specials: bool = False,
     grid: bool = False,
     open_windows: bool = False,
+    over_rows: bool = False,
 ) -> KeyedCase:
     """A query and the rows of its inputs; the same for the same seed.
 
     `grid`: of those that vector kernels are for, with few keys. `open_windows`: with
-    windows of no fixed length, where there can be any.
+    windows of no fixed length, where there can be any. `over_rows`: of
+    objects that are defined over rows.
     """
     random = Random(f"keys {seed}")  # noqa: S311 - tests, not secrets
     draw = random_payload_case if random.random() < 0.25 else random_case
     if grid:
         draw = random_grid_case
+    if over_rows:
+        draw = random_row_case
     case = random_open_case(seed) if open_windows else None
     case = case or draw(seed, exact=exact, specials=specials)
     keys = _key_sets(random, case.query)

@@ -20,11 +20,13 @@ from tiltpy.ir.nodes import (
     Input,
     LastRows,
     Limit,
+    Query,
     Reduce,
     Since,
     TemporalExpr,
     Window,
 )
+from tiltpy.ir.rows import objects_over_same_rows
 from tiltpy.ir.traversal import rewrite, source_cuts
 from tiltpy.passes.check_windows import check_windows
 from tiltpy.types import ALL_FUTURE, ALL_PAST, BOOL, Scalar, TDom
@@ -32,10 +34,14 @@ from tiltpy.types import ALL_FUTURE, ALL_PAST, BOOL, Scalar, TDom
 
 def random_open_case(seed: int) -> Case | None:
     """A random case with open windows; None where no window can be opened."""
-    case = random_case(seed, exact=True)
+    return open_windows(random_case(seed, exact=True), seed)
+
+
+def open_windows(case: Case, seed: int) -> Case | None:
+    """Open windows of a case; None where no window can be opened."""
     random = Random(f"open {seed}")  # noqa: S311 - tests, not secrets
     conditions = [_condition(random, each) for each in case.query.inputs]
-    opener = _Opener(random, [c for c in conditions if c is not None])
+    opener = _Opener(random, case.query, [c for c in conditions if c is not None])
     definitions = tuple(map(opener.definition, case.query.definitions))
     query = replace(case.query, definitions=(*opener.conditions, *definitions))
     try:
@@ -62,13 +68,18 @@ def _condition(random: Random, declared: Input) -> TemporalExpr | None:
 
 
 class _Opener:
-    def __init__(self, random: Random, conditions: Sequence[TemporalExpr]) -> None:
+    def __init__(
+        self, random: Random, query: Query, conditions: Sequence[TemporalExpr]
+    ) -> None:
         self.random = random
+        self.query = query
+        self.same_rows: frozenset[str] = frozenset()
         self.conditions = conditions
         self.opened = False
 
     def definition(self, definition: TemporalExpr) -> TemporalExpr:
         """A definition with some of its windows opened."""
+        self.same_rows = objects_over_same_rows(self.query, definition)
         body = rewrite(definition.body, self.rule)
         return replace(definition, body=body, cuts=source_cuts(body))
 
@@ -85,6 +96,8 @@ class _Opener:
     def window(self, window: Window) -> Window:
         """The window with another left end."""
         kind = self.random.choice(("past", "rows", "since", "after"))
+        if window.object in self.same_rows:
+            kind = "past"  # limits by row are refused
         limit: Limit | None = None
         if kind == "rows":
             limit = LastRows(self.random.choice((1, 2, 3, 5)))

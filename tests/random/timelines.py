@@ -47,6 +47,8 @@ def distinct_query(query: Query, seed: int, *, bounds: bool = True) -> Query:
     random = Random(f"distinct {seed}")  # noqa: S311 - tests, not secrets
     definitions = [
         replace(made, distinct=random.random() < 0.5 and not is_rough(query, made.name))
+        if made.tdom.rows is None
+        else made
         for made in query.definitions
     ]
     states = [

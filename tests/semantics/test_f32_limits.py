@@ -54,7 +54,7 @@ def scaled(snapshots: list[Snapshot]) -> list[Snapshot]:
     return [one._replace(value=_scaled(one.value)) for one in snapshots]
 
 
-def _scaled(value: Value) -> Value:
+def _scaled(value: Value | None) -> Value:
     """Magnitudes as logarithms: what is compared is a value's own digits."""
     assert isinstance(value, dict)
     return {

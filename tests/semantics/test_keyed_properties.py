@@ -26,6 +26,7 @@ NUMBERS = {
     "plain": 140,
     "rounded": 20,
     "open": 40,
+    "rows": 40,
     "grids": 10,
     "regular": 20,
     "folds": 60,
@@ -47,6 +48,11 @@ def rounded(seed: int) -> Drawn:
 
 def open_windows(seed: int) -> Drawn:
     case = random_keyed_case(seed, exact=True, open_windows=True)
+    return case, random_keyed_setting(Random(seed))  # noqa: S311
+
+
+def over_rows(seed: int) -> Drawn:
+    case = random_keyed_case(seed, exact=True, specials=seed % 3 == 0, over_rows=True)
     return case, random_keyed_setting(Random(seed))  # noqa: S311
 
 
@@ -83,6 +89,7 @@ CASES: dict[str, Callable[[int], Drawn]] = {
     "plain": plain,
     "rounded": rounded,
     "open": open_windows,
+    "rows": over_rows,
     "grids": grids,
     "regular": regular,
     "folds": folds,

@@ -15,6 +15,7 @@ from tests.compiled import table_of
 from tests.random.calendars import random_calendar_cases
 from tests.random.open_windows import random_open_case
 from tests.random.queries import Case, random_case
+from tests.random.row_queries import random_row_case
 from tests.random.timelines import with_distinct
 from tiltpy.api import CompiledQuery
 from tiltpy.compiler.options import CompileOptions
@@ -27,6 +28,7 @@ from tiltpy.types import Scalar, Struct, Type
 CASES, DISTINCT, OPEN = 6, 4, 5
 DEEP_CASES = 200
 KEYS = ("a", "b", None)
+ROW_CASES = 6
 IN_ORDER = ("key", "start", "end")
 DAY = 86400
 
@@ -40,6 +42,10 @@ def has_unsigned(of: Type) -> bool:
 
 def exact_case(seed: int) -> Case:
     return random_case(seed, exact=True, specials=seed % 3 == 0)
+
+
+def row_case(seed: int) -> Case:
+    return random_row_case(seed, exact=True, specials=seed % 3 == 0)
 
 
 def cases(
@@ -188,6 +194,15 @@ def test_calendars_give_what_local_runs_give(
     ]
     for seed, case in fitting if deep else fitting[:CASES]:
         check(spark, seed, case, by_key=seed % 2 == 0, tick=DAY // 2)
+
+
+@pytest.mark.parametrize("by_key", [False, True])
+def test_rows_are_those_of_local_runs(
+    spark: SparkSession, *, by_key: bool, deep: bool
+) -> None:
+    """One row out for each one in, whichever partition has it."""
+    for seed, case in cases(DEEP_CASES if deep else ROW_CASES, row_case):
+        check(spark, seed, case, by_key=by_key)
 
 
 def test_sums_round_as_in_local_runs_of_the_same_chunks(spark: SparkSession) -> None:

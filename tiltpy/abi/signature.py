@@ -59,7 +59,7 @@ MOST_RANKED = 2**31 - 1
 class Shape(StrEnum):
     """The shape of a loop.
 
-    `ROWS`: one visit a row of its one input. `SWEEP`: the general merge of cursors,
+    `ROWS`: one visit a row of its first input. `SWEEP`: the general merge of cursors,
     `ROW_PANES` one whose windows are each folded over their rows, without a sweep. The
     others are those of vector kernels, which visit every grid point. `MAP` needs
     one value of each object, `STENCIL` its neighbours too, `PANES` folds many finer
@@ -95,6 +95,10 @@ class Loop:
     reads all rows of the windows in `recomputed`. A `distinct` one joins its snapshots:
     over rows, too, it starts at the seam cell. If it `resumes`, its state arrays hold
     all that it knows of rows that only unbounded windows look at.
+
+    A loop over the rows of its first `Read` is `stamped` if it computes a row object:
+    its grid points are the stamps of the rows that it visits, and each row is computed
+    where its stamp is; others visit the rows that overlap their time range.
     """
 
     name: str
@@ -112,6 +116,7 @@ class Loop:
     recomputed: tuple[Read, ...] = ()
     resumes: bool = False
     distinct: bool = False
+    stamped: bool = False
 
     @property
     def is_unbounded(self) -> bool:

@@ -13,6 +13,8 @@ class SlotKind(StrEnum):
     ROWS = "rows"
     START = "start"
     PERIOD = "period"
+    BEFORE = "before"
+    """The ticks between the start of a row of an input and its stamp."""
     STARTS = "starts"
     ENDS = "ends"
     VALUES = "values"

@@ -53,6 +53,7 @@ class Rule:
 CONSTANTS = ("true", "false", "phi", "φ", "inf", "nan")
 BUILT_IN = (
     *FUNCTIONS, *REDUCTIONS, *PAIRS, CONVOLVE, *STRING_TESTS, *DATE_COMPONENTS, "TDom",
+    "Rows",
 )  # fmt: skip
 BRACKETS = frozenset("()[]{},;:.=")
 _KEYWORD = re.compile(r"(\w+)\(\?!\[\\w'\]\)")

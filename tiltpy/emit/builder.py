@@ -34,6 +34,8 @@ class KernelBuilder:
         costs: Costs = DEFAULT_COSTS,
     ) -> None:
         self.layouts = layouts
+        self.rows = set(layouts)
+        """The objects whose rows have bounds of their own: inputs and row objects."""
         self.costs = costs
         self.user_reductions = {r.name: r for r in user_reductions}
         self.slots: list[Slot] = []

@@ -1,9 +1,9 @@
 """Output arrays: the snapshots that the loop of a temporal object writes."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from tiltpy.abi.layouts import Layout, TimeLayout
+from tiltpy.abi.layouts import Layout
 from tiltpy.abi.signature import LANES
 from tiltpy.abi.slots import SlotKind
 from tiltpy.emit.builder import Block, KernelBuilder
@@ -16,10 +16,11 @@ from tiltpy.types import BOOL, I64, Struct, Type, columns
 
 @dataclass(frozen=True, slots=True)
 class OutputArrays:
-    """The arrays of an object's snapshots."""
+    """The arrays of an object's snapshots, and how these lie for later loops."""
 
     name: str
     type: Type
+    layout: Layout
     starts: Array
     ends: Array
     values: tuple[Array, ...]
@@ -44,17 +45,17 @@ class OutputArrays:
         validity = tuple(
             None if array is None else next(flags) for array in self.validity
         )
-        return OutputArrays(self.name, self.type, starts, ends, tuple(values), validity)
+        return replace(
+            self, starts=starts, ends=ends, values=tuple(values), validity=validity
+        )
 
     def rows(self, block: Block, count: Var) -> ObjectRows:
         """Its snapshots as rows for a later loop."""
-        struct = isinstance(self.type, Struct)
-        layout = Layout(TimeLayout.INTERVALS, tuple(struct for _ in self.values))
         last = block.name(f"{self.name}.last", greatest(sub(count, i64(1)), i64(0)))
         return ObjectRows(
             self.name,
             self.type,
-            layout,
+            self.layout,
             count,
             last,
             i64(0),
@@ -67,13 +68,21 @@ class OutputArrays:
         )
 
 
-def output_arrays(builder: KernelBuilder, name: str, payload: Type) -> OutputArrays:
-    """The output arrays of an object's loop."""
-    struct = isinstance(payload, Struct)
+def output_arrays(
+    builder: KernelBuilder,
+    name: str,
+    payload: Type,
+    layout: Layout,
+    *,
+    nulls: bool = False,
+) -> OutputArrays:
+    """The output arrays of an object's loop; with `nulls` a scalar may be null, too."""
+    flagged = nulls or isinstance(payload, Struct)
     kinds = columns(payload)
     return OutputArrays(
         name,
         payload,
+        layout,
         builder.array(SlotKind.OUT_STARTS, name, I64, written=True),
         builder.array(SlotKind.OUT_ENDS, name, I64, written=True),
         tuple(
@@ -82,7 +91,7 @@ def output_arrays(builder: KernelBuilder, name: str, payload: Type) -> OutputArr
         ),
         tuple(
             builder.array(SlotKind.OUT_VALIDITY, name, BOOL, j, written=True)
-            if struct
+            if flagged
             else None
             for j in range(len(kinds))
         ),
@@ -104,15 +113,11 @@ def write_snapshot(
 
 def write_value(block: Block, out: OutputArrays, at: LExpr, value: LoopValue) -> None:
     """Store a payload."""
-    if value.fields:
-        for field, array, flags in zip(
-            value.fields, out.values, out.validity, strict=True
-        ):
-            block.add(Store(array, at, field.scalar))
-            assert flags is not None
+    fields = value.fields or (value,)
+    for field, array, flags in zip(fields, out.values, out.validity, strict=True):
+        block.add(Store(array, at, field.scalar))
+        if flags is not None:
             block.add(Store(flags, at, field.valid))
-    else:
-        block.add(Store(out.values[0], at, value.scalar))
 
 
 def pack_snapshots(

@@ -28,7 +28,7 @@ def references(definition: TemporalExpr) -> tuple[list[CutPoint], list[Window]]:
     for node in _nodes(definition):
         match node:
             case At() | EventBound():
-                points.setdefault(CutPoint(node.object, node.offset))
+                points.setdefault(node.point)
             case Reduce() if not sees_present(node.element):
                 windows.setdefault(node.window)
             case _:
@@ -87,10 +87,13 @@ def _nodes(definition: TemporalExpr) -> Iterator[Expr]:
 
 
 def derived_bounds(
-    definition: TemporalExpr, inputs: Container[str]
+    definition: TemporalExpr, rows: Container[str]
 ) -> tuple[tuple[str, Literal["start", "end"]], ...]:
-    """The derived objects of which it sees where snapshots start, or where they end."""
-    nodes = (n for n in event_bounds(definition) if n.object not in inputs)
+    """The derived objects of which it sees where snapshots start, or where they end.
+
+    Not of `rows`: those of inputs and row objects have bounds of their own.
+    """
+    nodes = (n for n in event_bounds(definition) if n.object not in rows)
     return tuple(dict.fromkeys((node.object, node.which) for node in nodes))
 
 

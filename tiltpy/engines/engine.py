@@ -123,7 +123,8 @@ class Engine:
         pieces, waiting = {}, {n: p for n, p in state.open.items() if n not in ranges}
         for name, stitcher in stitchers.items():
             complete = stitcher.finish()
-            if complete and not ranges[name].final:
+            grows = stitcher.tdom.rows is None  # rows end where they end
+            if grows and complete and not ranges[name].final:
                 *complete, last = complete
                 of = definition_of(self.group.query, name).type
                 closed, waiting[name] = split_last(last, of, strings)

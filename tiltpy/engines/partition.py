@@ -139,12 +139,13 @@ class _OwnedCells:
     ) -> None:
         self.definition = definition
         tdom = definition.tdom
+        self.over_rows = tdom.rows is not None
         cells = cells_of(tdom, domain, partition.low, partition.high)
         self.cells: Cells[int] | None = cells if cells.some else None
         self.range: OutputRange | None = None
         if self.cells is not None:
             # One cell more tells whether the last snapshot goes on.
-            more = 0 if self.cells.final else tdom.precision
+            more = 0 if self.cells.final or self.over_rows else tdom.precision
             low = max(partition.low, domain.start)
             self.range = OutputRange(domain, low, self.cells.last + more)
 
@@ -155,8 +156,11 @@ class _OwnedCells:
         return end > self.cells.last
 
     def trim(self, pieces: list[Piece]) -> tuple[list[Piece], bool]:
-        """Drop what begins in the cell more; whether the last snapshot goes on."""
-        if self.cells is None or self.cells.final or not pieces:
+        """Drop what begins in the cell more; whether the last snapshot goes on.
+
+        Rows go on nowhere: each is in the partition that holds its stamp.
+        """
+        if self.cells is None or self.cells.final or self.over_rows or not pieces:
             return pieces, False
         *others, last = pieces
         rows = _with_times(last)

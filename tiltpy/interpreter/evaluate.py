@@ -20,6 +20,7 @@ from tiltpy.interpreter.objects import (
     Event,
     InputObject,
     LastEvent,
+    RowObject,
     Snapshot,
     TemporalObject,
     Value,
@@ -35,6 +36,7 @@ from tiltpy.ir.nodes import (
     Expr,
     InlinedCut,
     Query,
+    TemporalExpr,
     UserReduction,
 )
 from tiltpy.types import ALL_FUTURE, ALL_PAST, Bound
@@ -93,14 +95,21 @@ class _QueryMeaning:
         for each in query.inputs:
             if each.name not in events:
                 raise DataError("no data was given for it", input=each.name)
-            meaning.objects[each.name] = InputObject(events[each.name])
+            before = 1 if each.lifetime is None else max(1, each.lifetime.before)
+            meaning.objects[each.name] = InputObject(events[each.name], before)
         for definition in query.definitions:
             start = _resolve(definition.tdom.start, bounds)
             end = _resolve(definition.tdom.end, bounds)
             _check_domain(start, end)
-            meaning.objects[definition.name] = DerivedObject(
-                definition, meaning, start, end
-            )
+            rows = definition.tdom.rows
+            derived: DerivedObject | RowObject
+            if rows is None:
+                derived = DerivedObject(definition, meaning, start, end)
+            else:
+                over = meaning.objects[rows]
+                assert isinstance(over, InputObject | RowObject)
+                derived = RowObject(definition, meaning, over)
+            meaning.objects[definition.name] = derived
         return meaning
 
     # Outputs
@@ -108,10 +117,12 @@ class _QueryMeaning:
     def output(self, name: str, start: int | None, end: int | None) -> list[Snapshot]:
         """Compute an output over its domain `(Ts, Te]`, which the caller may narrow."""
         derived = self.objects[name]
-        assert isinstance(derived, DerivedObject)
+        assert isinstance(derived, DerivedObject | RowObject)
         rows = [e for i in self.inputs_of(derived) for e in i.events]
-        first = start if start is not None else derived.start
-        last = end if end is not None else derived.end
+        first, last = start, end
+        if isinstance(derived, DerivedObject):
+            first = derived.start if first is None else first
+            last = derived.end if last is None else last
         if first is None and rows:
             first = min(e.start for e in rows)
         if last is None and rows:
@@ -119,20 +130,22 @@ class _QueryMeaning:
             ((_, last),) = grid_cells(derived.definition.tdom, latest - 1, latest)
         if first is None or last is None:
             return []
+        if isinstance(derived, RowObject):
+            return derived.rows_within(first, last)
         return derived.snapshots(first, last)
 
-    def inputs_of(self, derived: DerivedObject) -> list[InputObject]:
+    def inputs_of(self, derived: DerivedObject | RowObject) -> list[InputObject]:
         """Collect the inputs that an object refers to, through others too."""
         inputs: dict[str, InputObject] = {}
         waiting = [derived]
         seen = {derived.definition.name}
         while waiting:
-            for name in _objects_of(waiting.pop().definition.cuts):
+            for name in _objects_of(waiting.pop().definition):
                 other = self.objects[name]
                 if isinstance(other, InputObject):
                     inputs[name] = other
                 elif name not in seen:
-                    assert isinstance(other, DerivedObject)
+                    assert isinstance(other, DerivedObject | RowObject)
                     waiting.append(other)
                 seen.add(name)
         return list(inputs.values())
@@ -163,9 +176,11 @@ class _QueryMeaning:
         return evaluate_expression(self, expr, scope)
 
 
-def _objects_of(cuts: tuple[Cut, ...]) -> Iterator[str]:
-    """List the objects that cuts refer to: all that the source refers to."""
-    for cut in leaf_cuts(cuts):
+def _objects_of(definition: TemporalExpr) -> Iterator[str]:
+    """List the objects that the source of a definition refers to: all that cuts it."""
+    if definition.tdom.rows is not None:
+        yield definition.tdom.rows
+    for cut in leaf_cuts(definition.cuts):
         match cut:
             case CutPoint():
                 yield cut.object

@@ -9,6 +9,8 @@ from tiltpy.interpreter import scalars as numbers
 from tiltpy.interpreter.dates import date_component
 from tiltpy.interpreter.objects import (
     EvaluationScope,
+    Event,
+    EventObject,
     Meaning,
     Value,
 )
@@ -48,6 +50,9 @@ def evaluate_expression(
 ) -> Value | None:
     """Evaluate an expression at a time; None where it is φ."""
     match expr:
+        case At(row=True):
+            row = _row(meaning, expr, scope)
+            return None if row is None else row.value
         case At():
             return meaning.objects[expr.object].at(scope.time + expr.offset)
         case Binary():
@@ -88,7 +93,12 @@ def evaluate_expression(
         case Time():
             return scope.time + expr.offset
         case EventBound():
-            bounds = meaning.objects[expr.object].bounds_at(scope.time + expr.offset)
+            source = meaning.objects[expr.object]
+            if expr.row:
+                row = _row(meaning, expr, scope)
+                bounds = None if row is None else row.bounds
+            else:
+                bounds = source.bounds_at(scope.time + expr.offset)
             if bounds is None:
                 return None
             return bounds[0] if expr.which == "start" else bounds[1]
@@ -114,6 +124,16 @@ def evaluate_expression(
             return _evaluate_strict(meaning, expr, scope)
         case _:
             assert_never(expr)
+
+
+def _row(
+    meaning: Meaning, expr: At | EventBound, scope: EvaluationScope
+) -> Event | None:
+    """Find the row of an object at which the expression stands."""
+    rows = meaning.objects[expr.object]
+    assert isinstance(rows, EventObject)
+    assert scope.row is not None
+    return rows.row(scope.row)
 
 
 def _evaluate_strict(

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
@@ -29,6 +30,11 @@ class Event(NamedTuple):
     value: Value
 
     @property
+    def bounds(self) -> "Bounds":
+        """Its start and its end, None where it holds without end."""
+        return self.start, None if self.end == FOREVER else self.end
+
+    @property
     def domain_end(self) -> int:
         """The end that the domain of an output takes into account."""
         return self.end
@@ -46,24 +52,29 @@ class LastEvent(Event):
 
 
 class Snapshot(NamedTuple):
-    """A value of a temporal object, held over `(start, end]`."""
+    """A value of a temporal object, held over `(start, end]`.
+
+    It is None in a null row, which only outputs have.
+    """
 
     start: int
     end: int
-    value: Value
+    value: Value | None
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluationScope:
     """The surroundings of an expression: a time, local names, a window's element.
 
-    `element_start` is where the element's snapshot starts.
+    `element_start` is where the element's snapshot starts. `row` is the number of the
+    input's row, over whose rows the expression stands.
     """
 
     time: int
     names: Mapping[str, Value | None] = field(default_factory=dict)
     element: Value | None = None
     element_start: int | None = None
+    row: int | None = None
 
 
 Bounds = tuple[int | None, int | None]
@@ -121,13 +132,24 @@ class TemporalObject(ABC):
         return (snapshots[0].start, snapshots[0].end) == (early - 1, late)
 
 
-class InputObject(TemporalObject):
+class EventObject(TemporalObject):
     """Events. Windows see the events themselves, points the event on top."""
 
-    def __init__(self, events: Sequence[Event]) -> None:
-        self.events = events
-        self.runs = list(_split_by_top(events))
-        self.starts = [start for start, _, _ in self.runs]
+    events: Sequence[Event]
+
+    @cached_property
+    def runs(self) -> list[tuple[int, int, Event]]:
+        """The longest ranges with one event on top."""
+        return list(_split_by_top(self.events))
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """The starts of the runs."""
+        return [start for start, _, _ in self.runs]
+
+    @abstractmethod
+    def row(self, number: int) -> Event | None:
+        """Find its own event that is row `number` of the input; None if it has none."""
 
     def snapshots(self, start: int, end: int) -> list[Snapshot]:
         snapshots = []
@@ -147,8 +169,77 @@ class InputObject(TemporalObject):
         run = bisect_right(self.starts, time - 1) - 1
         if run < 0 or self.runs[run][1] < time:
             return None
-        event = self.runs[run][2]
-        return event.start, None if event.end == FOREVER else event.end
+        return self.runs[run][2].bounds
+
+
+class InputObject(EventObject):
+    """The events of an input, each stamped `before` ticks after its start."""
+
+    def __init__(self, events: Sequence[Event], before: int = 1) -> None:
+        self.events = events
+        self.before = before
+
+    def row(self, number: int) -> Event:
+        return self.events[number]
+
+
+class RowObject(EventObject):
+    """A temporal expression over the rows of an object, each with its own lifetime.
+
+    It has an event for each of them where the expression is not φ.
+    """
+
+    def __init__(
+        self,
+        definition: TemporalExpr,
+        meaning: Meaning,
+        over: "InputObject | RowObject",
+    ) -> None:
+        self.definition = definition
+        self.meaning = meaning
+        self.over = over
+        self.source: InputObject = (
+            over if isinstance(over, InputObject) else over.source
+        )
+
+    @cached_property
+    def values(self) -> dict[int, Value | None]:
+        """The value for each of the rows that it stands over, by their numbers."""
+        return {
+            number: self.meaning.evaluate(
+                self.definition.body,
+                EvaluationScope(self.stamp(event), row=number),
+            )
+            for number, event in enumerate(self.source.events)
+            if self.over.row(number) is not None
+        }
+
+    @cached_property
+    def events(self) -> Sequence[Event]:  # type: ignore[override]
+        rows = (self.row(number) for number in self.values)
+        return [row for row in rows if row is not None]
+
+    def row(self, number: int) -> Event | None:
+        value = self.values.get(number)
+        if value is None:
+            return None
+        return self.source.events[number]._replace(value=value)
+
+    def stamp(self, event: Event) -> int:
+        """Find the time at which the expression is evaluated for a row."""
+        return event.start + self.source.before
+
+    def rows_within(self, start: int, end: int) -> list[Snapshot]:
+        """Find the rows that are stamped within `(start, end]`, null rows included."""
+        rows = (
+            (self.source.events[number], value) for number, value in self.values.items()
+        )
+        return [
+            Snapshot(event.start, event.end, value)
+            for event, value in rows
+            if start < self.stamp(event) <= end
+            and (value is not None or self.definition.tdom.nulls)
+        ]
 
 
 def _split_by_top(events: Sequence[Event]) -> Iterator[tuple[int, int, Event]]:

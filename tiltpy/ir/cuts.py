@@ -91,8 +91,12 @@ def event_bounds(definition: TemporalExpr) -> Iterator[EventBound]:
 
 
 def reads(definition: TemporalExpr) -> tuple[str, ...]:
-    """Name the objects that a definition's body or cuts refer to, each once."""
-    names: dict[str, None] = {}
+    """Name the objects that a definition refers to, each once.
+
+    Those are the one whose rows it stands over, and those in its body and cuts.
+    """
+    rows = definition.tdom.rows
+    names: dict[str, None] = {} if rows is None else {rows: None}
     for cut in leaf_cuts(definition.cuts):
         match cut:
             case CutPoint():

@@ -82,26 +82,42 @@ class Time:
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """A point reference `~object[t + offset]`."""
+    """A point reference `~object[t + offset]`.
+
+    With `row` it is the row of a row domain itself, whose time other references read.
+    """
 
     object: str
     offset: int
     type: Type
+    row: bool = False
     span: Span = _span()
+
+    @property
+    def point(self) -> "CutPoint":
+        """The point that it reads."""
+        return CutPoint(self.object, self.offset, self.row)
 
 
 @dataclass(frozen=True, slots=True)
 class EventBound:
-    """`start(~object[t + offset])` or `end(...)`, of inputs and of distinct objects.
+    """`start(~object[t + offset])` or `end(...)`, where snapshots have bounds.
 
-    A number (i64 ticks), or of type `time`; φ where the snapshot has no such bound.
+    Those are inputs, row objects and distinct objects. A number (i64 ticks), or of type
+    `time`; φ where the snapshot has no such bound. `row` as for `At`.
     """
 
     which: Literal["start", "end"]
     object: str
     offset: int
     type: Scalar
+    row: bool = False
     span: Span = _span()
+
+    @property
+    def point(self) -> "CutPoint":
+        """The point that it reads."""
+        return CutPoint(self.object, self.offset, self.row)
 
 
 @dataclass(frozen=True, slots=True)
@@ -408,6 +424,7 @@ class CutPoint:
 
     object: str
     offset: int
+    row: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -476,6 +493,9 @@ class TemporalExpr:
     With `distinct` snapshots that touch and have identical values are one, whatever
     cuts them: all NaNs are one value, so are both zeros (which become `+0.0`), and a
     field that is φ is identical to another.
+    Over the rows of an input it is a *row object*: one row, with its lifetime, for each
+    of them where the body is not φ. Nothing joins these rows, so its cuts say only what
+    it refers to.
     """
 
     name: str

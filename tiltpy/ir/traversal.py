@@ -135,6 +135,8 @@ def shift(expr: Expr, ticks: int) -> Expr:
 
     def rule(node: Expr) -> Expr:
         match node:
+            case At(row=True) | EventBound(row=True):
+                raise AssertionError("a row has no other time")
             case At() | EventBound() | Time():
                 return replace(node, offset=node.offset + ticks)
             case Reduce(window=window):
@@ -171,7 +173,7 @@ def source_cuts(body: Expr) -> tuple[Cut, ...]:
     for node in walk(drop_unused(body)):
         match node:
             case At() | EventBound():
-                cuts.setdefault(CutPoint(node.object, node.offset))
+                cuts.setdefault(node.point)
             case Time():
                 cuts.setdefault(CutTime())
             case Reduce():

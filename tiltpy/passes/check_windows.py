@@ -67,7 +67,7 @@ def _check(window: Window, finite: set[str]) -> None:
 
 def _begins(query: Query, definition: TemporalExpr, finite: set[str]) -> bool:
     """Tell whether an object has no snapshot before all rows."""
-    if definition.tdom.start is not None:
+    if definition.tdom.start is not None or definition.tdom.rows is not None:
         return True
 
     def rule(node: Expr) -> Expr:

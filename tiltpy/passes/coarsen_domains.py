@@ -40,8 +40,8 @@ def coarsen_domains(query: Query, bounds: Mapping[str, TDom]) -> Query:
     grids = dict(bounds)
     definitions = []
     for definition in query.definitions:
-        asked = definition.name in query.outputs
-        tdom = definition.tdom if asked else _coarsest(definition, grids)
+        fixed = definition.name in query.outputs or definition.tdom.rows is not None
+        tdom = definition.tdom if fixed else _coarsest(definition, grids)
         grids[definition.name] = tdom if tdom.is_infinite else _ANYWHERE
         definitions.append(replace(definition, tdom=tdom))
     return replace(query, definitions=tuple(definitions))

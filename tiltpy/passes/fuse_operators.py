@@ -160,6 +160,8 @@ class _Fusion:
         stride = reader.tdom.longest if source.tdom.calendar is None else 1
         if not source.tdom.is_infinite or reader.tdom.precision % source.tdom.precision:
             return None
+        if source.tdom.rows is not None:
+            return None  # it may be another row that is on top
         if stride > source.tdom.precision:
             plain = all(s for _, s in points) or never_phi(source.body)
             if not plain or not survives_stride(source.cuts, stride):

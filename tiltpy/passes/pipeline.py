@@ -18,6 +18,7 @@ from tiltpy.passes.eliminate_dead import eliminate_dead
 from tiltpy.passes.flatten_structs import flatten_structs
 from tiltpy.passes.fold_constants import fold_constants
 from tiltpy.passes.fuse_operators import fuse_operators
+from tiltpy.passes.inline_rows import inline_rows
 from tiltpy.passes.operation_count import check_operations
 from tiltpy.passes.represent import represent
 from tiltpy.passes.resolve_boundaries import resolve_boundaries
@@ -25,7 +26,7 @@ from tiltpy.passes.share_subexpressions import share_subexpressions
 
 Pass = Callable[[Query], Query]
 
-ALWAYS_FIRST: tuple[Pass, ...] = (flatten_structs, represent)
+ALWAYS_FIRST: tuple[Pass, ...] = (flatten_structs, represent, inline_rows)
 PIPELINE: tuple[Pass, ...] = (
     fold_constants,
     fuse_operators,

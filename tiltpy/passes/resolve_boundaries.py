@@ -24,6 +24,7 @@ from typing import assert_never
 from tiltpy.errors import QueryError
 from tiltpy.ir.cuts import LeafCut, event_bounds, leaf_cuts
 from tiltpy.ir.nodes import CutPoint, CutTime, CutWindow, Query, Since, TemporalExpr
+from tiltpy.ir.rows import row_roots
 from tiltpy.types import ALL_FUTURE, MAX_OFFSET, Boundary, Reach
 
 Reaches = Mapping[str, Boundary]
@@ -67,19 +68,55 @@ def _reaches(query: Query, *, resumed: bool) -> dict[str, Reaches]:
     reaches: dict[str, Reaches] = {
         declared.name: {declared.name: Boundary()} for declared in query.inputs
     }
+    seen = dict(reaches)
+    rows = frozenset(row_roots(query))
     for definition in query.definitions:
-        reaches[definition.name] = _reach(definition, reaches, resumed=resumed)
+        name = definition.name
+        reaches[name] = seen[name] = _reach(definition, seen, rows, resumed=resumed)
+        if definition.tdom.rows is not None:
+            seen[name] = _through_lifetimes(query, definition, reaches[name])
     return reaches
 
 
+def _through_lifetimes(
+    query: Query, definition: TemporalExpr, reaches: Reaches
+) -> Reaches:
+    """Compute what the readers of a row object need of inputs.
+
+    The rows that they see may be stamped long before, and what those see is needed.
+    """
+    if all(isinstance(cut, CutPoint) and cut.row for cut in definition.cuts):
+        return reaches
+    root = query.input(row_roots(query)[definition.name])
+    assert root is not None
+    back, ahead = ALL_FUTURE, ALL_FUTURE  # nobody knows before it is bound
+    if root.lifetime is not None:
+        before, longest = max(1, root.lifetime.before), root.lifetime.longest
+        back = ALL_FUTURE if longest is None else max(0, longest - before)
+        ahead = before - 1
+    return {
+        name: Boundary(
+            _add(definition, name, "back", back, beyond.back),
+            _add(definition, name, "ahead", ahead, beyond.ahead),
+        )
+        for name, beyond in reaches.items()
+    }
+
+
 def _reach(
-    definition: TemporalExpr, known: Mapping[str, Reaches], *, resumed: bool
+    definition: TemporalExpr,
+    known: Mapping[str, Reaches],
+    rows: frozenset[str],
+    *,
+    resumed: bool,
 ) -> Reaches:
     boundaries: dict[str, Boundary] = {}
+    if definition.tdom.rows is not None:
+        boundaries.update(known[definition.tdom.rows])
     bounds = {(node.object, node.which) for node in event_bounds(definition)}
     for cut in leaf_cuts(definition.cuts):
         for seen, near, far in _direct(cut, definition.tdom.longest, resumed):
-            derived = seen not in known[seen]  # rows of inputs have their bounds
+            derived = seen not in rows  # those have bounds of their own
             back = ALL_FUTURE if derived and (seen, "start") in bounds else near
             ahead = ALL_FUTURE if derived and (seen, "end") in bounds else far
             for name, beyond in known[seen].items():

@@ -15,12 +15,15 @@ from tiltpy.plan.nodes import (
     LoopPlan,
     Operands,
     Refusal,
+    RowScan,
     SweepScan,
+    WindowChoice,
 )
 from tiltpy.plan.operands import plan_operands
 from tiltpy.plan.strategies.edge_scan import edge_scan
 from tiltpy.plan.strategies.event_scan import event_scan
 from tiltpy.plan.strategies.merge_scan import merge_scan
+from tiltpy.plan.strategies.row_halves import row_halves
 from tiltpy.plan.strategies.row_map import row_map
 from tiltpy.plan.strategies.window_algorithms import plan_window
 
@@ -36,7 +39,7 @@ LOOP_STRATEGIES: Mapping[str, Strategy] = {
 """Most special first. A sweep scan serves where none of them does."""
 
 SWEEP_STRATEGIES = (
-    *LOOP_STRATEGIES, "merge_vectors", "event_vectors", "tumbling_fold",
+    *LOOP_STRATEGIES, "row_halves", "merge_vectors", "event_vectors", "tumbling_fold",
 )  # fmt: skip
 """All that makes a sweep kernel more than the baseline, which compiles fastest."""
 
@@ -85,6 +88,8 @@ def _choose(facts: LoopFacts) -> LoopChoice:
     windows = tuple(plan_window(facts, window) for window in facts.windows)
     operands = plan_operands(facts, windows)
     name, distinct = facts.definition.name, facts.definition.distinct
+    if facts.definition.tdom.rows is not None:
+        return _choose_rows(facts, operands, windows)
     refusals: list[tuple[str, Refusal]] = []
     for strategy, plan_loop in LOOP_STRATEGIES.items():
         disabled = strategy in facts.disabled
@@ -97,3 +102,21 @@ def _choose(facts: LoopFacts) -> LoopChoice:
     by_cell = facts.calendar_refusal is not None
     plan = SweepScan(operands, by_cell)
     return LoopChoice(name, plan, tuple(refusals), windows, distinct)
+
+
+def _choose_rows(
+    facts: LoopFacts, operands: Operands, windows: tuple[WindowChoice, ...]
+) -> LoopChoice:
+    """Plan the loop of a row object."""
+    name, rows = facts.definition.name, facts.definition.tdom.rows
+    assert rows is not None
+    plan = DISABLED if "row_map" in facts.disabled else row_map(facts, operands)
+    if not isinstance(plan, Refusal):
+        return LoopChoice(name, plan, (), windows)
+    refusal = (
+        DISABLED if "row_halves" in facts.disabled else row_halves(facts, operands)
+    )
+    scan = RowScan(operands, rows, in_halves=refusal is None)
+    refusals = [("row_map", plan)]
+    refusals += [] if refusal is None else [("row_halves", refusal)]
+    return LoopChoice(name, scan, tuple(refusals), windows)

@@ -39,11 +39,7 @@ def strict_points(definition: TemporalExpr) -> tuple[CutPoint, ...]:
     """Find the points of an object's body without which it is φ, in order."""
     return _strict(
         definition,
-        lambda node: (
-            CutPoint(node.object, node.offset)
-            if isinstance(node, At | EventBound)
-            else None
-        ),
+        lambda node: node.point if isinstance(node, At | EventBound) else None,
     )
 
 
@@ -57,6 +53,14 @@ def strict_windows(definition: TemporalExpr) -> tuple[Window, ...]:
 def is_phi_without_reads(definition: TemporalExpr) -> bool:
     """Decide whether an object is φ where all that it reads is."""
     return _is_phi(definition.body, lambda node: phi(node.type))
+
+
+def is_never_phi(definition: TemporalExpr) -> bool:
+    """Decide whether an object has a value whatever it reads."""
+    value = lower_expr(
+        trial_block(), lambda node: unknown_value(node.type), definition.body
+    )
+    return value.valid == TRUE
 
 
 def cuts_at_each_row(cut: Cut) -> bool:
@@ -95,7 +99,7 @@ def _without(reference: CutPoint | Window) -> Leaf:
 
     def leaf(node: Reading) -> LoopValue:
         match node:
-            case At() | EventBound() if CutPoint(node.object, node.offset) == reference:
+            case At() | EventBound() if node.point == reference:
                 return phi(node.type)
             case Reduce(window=window) if window == reference:
                 counts = node.reduction == "count"

@@ -43,11 +43,21 @@ class ObjectFacts:
         return is_filtered(builder, rows, element)
 
 
+def computed_layout(payload: Type, over: Layout | None) -> Layout:
+    """State the layout of computed snapshots, over rows of layout `over` if any."""
+    nullable = tuple(isinstance(payload, Struct) for _ in columns(payload))
+    if over is None:
+        return Layout(TimeLayout.INTERVALS, nullable)
+    overlapping = over.time is TimeLayout.OVERLAPPING
+    time = TimeLayout.OVERLAPPING if overlapping else TimeLayout.INTERVALS
+    return Layout(time, nullable, over.fifo, over.points)
+
+
 def object_facts(query: Query, layouts: Mapping[str, Layout]) -> dict[str, ObjectFacts]:
     """State the facts of each input and definition of a query, by name.
 
     The snapshots that a kernel computes lie as intervals, in order and without nulls,
-    but for the fields of structs.
+    but for the fields of structs; those of a row object overlap where its input's do.
     """
     facts = {
         declared.name: ObjectFacts(
@@ -57,9 +67,9 @@ def object_facts(query: Query, layouts: Mapping[str, Layout]) -> dict[str, Objec
         if declared.name in layouts
     }
     for definition in query.definitions:
-        nullable = isinstance(definition.type, Struct)
-        layout = Layout(
-            TimeLayout.INTERVALS, tuple(nullable for _ in columns(definition.type))
+        over = definition.tdom.rows
+        layout = computed_layout(
+            definition.type, None if over is None else facts[over].layout
         )
         facts[definition.name] = ObjectFacts(
             definition.name, definition.type, layout, is_input=False

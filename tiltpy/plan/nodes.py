@@ -157,7 +157,20 @@ class EdgeScan:
     operands: Operands
 
 
-LoopPlan = RowMap | MergeScan | EventScan | EdgeScan | SweepScan
+@dataclass(frozen=True, slots=True)
+class RowScan:
+    """One visit a row of `input`, with whatever is seen at its stamp beside it.
+
+    With `in_halves` the rows of both halves go by together, each with cursors of its
+    own: these wait for memory, but not for each other.
+    """
+
+    operands: Operands
+    input: str
+    in_halves: bool
+
+
+LoopPlan = RowMap | RowScan | MergeScan | EventScan | EdgeScan | SweepScan
 Scan = MergeScan | EventScan | EdgeScan | SweepScan
 
 
@@ -181,6 +194,8 @@ class LoopChoice:
         match self.plan:
             case SweepScan(operands):
                 return folds_rows(operands)
+            case RowScan():
+                return self.plan.in_halves
             case _:
                 return True
 

@@ -18,21 +18,30 @@ from tiltpy.plan.nodes import CursorPlan, Operands, WindowChoice, WindowPlan
 
 
 def plan_operands(facts: LoopFacts, choices: Iterable[WindowChoice]) -> Operands:
-    """Choose a cursor for each point, beside the `choices` for its windows."""
-    skipped = _points_to_skip(facts)
-    stepped = facts.every_tick and not skipped
+    """Choose a cursor for each point, beside the `choices` for its windows.
+
+    A loop over rows knows the row at which it stands, and each is a result of its own.
+    """
+    over_rows = facts.definition.tdom.rows is not None
+    skipped = () if over_rows else _points_to_skip(facts)
+    stepped = facts.every_tick and not skipped and not over_rows
     windows = {choice.window: choice.plan for choice in choices}
     one_tick = next(
         (point for point in skipped if facts.objects[point.object].layout.points), None
     )
     clipped = {node.window for node in facts.reductions if facts.clips(node)}
     return Operands(
-        tuple((point, _cursor(facts, point, stepped)) for point in facts.points),
+        tuple(
+            (point, _cursor(facts, point, stepped))
+            for point in facts.points
+            if not point.row
+        ),
         tuple(windows.items()),
         skipped,
         one_tick,
         stepped,
-        (facts.definition.distinct and not _sees_bounds(facts))
+        over_rows
+        or (facts.definition.distinct and not _sees_bounds(facts))
         or one_tick in facts.definition.cuts
         or (
             stepped

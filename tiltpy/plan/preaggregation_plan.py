@@ -240,6 +240,8 @@ def _check(definition: TemporalExpr, query: Query) -> None:
     name = definition.name
     if definition.distinct:
         raise Misfit(f"~{name} is distinct")
+    if definition.tdom.rows is not None:
+        raise Misfit(f"~{name} is defined over rows")
     if not definition.cuts:
         raise Misfit(f"~{name} refers to nothing")
     if definition.tdom.calendar is not None:

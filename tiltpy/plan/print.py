@@ -13,6 +13,7 @@ from tiltpy.plan.nodes import (
     MergeScan,
     Operands,
     RowMap,
+    RowScan,
     SweepScan,
     WindowChoice,
     folds_rows,
@@ -31,6 +32,10 @@ def describe_plan(plan: LoopPlan) -> str:
     match plan:
         case RowMap(name):
             return f"row_map, one visit a row of ~{name}"
+        case RowScan(input=name, in_halves=True):
+            return f"row_scan, one visit a row of both halves of ~{name}"
+        case RowScan(input=name):
+            return f"row_scan, one visit a row of ~{name}"
         case MergeScan(vectorized=point) if point is not None:
             return f"merge_scan, {LANES} rows of ~{point.object} at a time"
         case MergeScan():

@@ -20,7 +20,7 @@ Payload = Number | str | Mapping[str, Any] | None
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class SampleRows:
     """Snapshots in order of start: `value(i)` is None where row `i` is φ.
 
     `key` says whose they are, where they are by key.
@@ -32,7 +32,7 @@ class Rows:
     key: str = ""
 
 
-def rows_of_input(read: InputRows, payload: Type, most: int) -> list[Rows]:
+def rows_of_input(read: InputRows, payload: Type, most: int) -> list[SampleRows]:
     """The rows of an input; by key, those of so many keys at most."""
     if read.groups is None or read.keys is None:
         return [_rows(read.buffer, payload, "")]
@@ -43,7 +43,7 @@ def rows_of_input(read: InputRows, payload: Type, most: int) -> list[Rows]:
     ]
 
 
-def _rows(buffer: SnapshotBuffer, payload: Type, key: str) -> Rows:
+def _rows(buffer: SnapshotBuffer, payload: Type, key: str) -> SampleRows:
     starts, ends = buffer.times()
     bounds = buffer.bounds()
     if bounds is not None:
@@ -57,7 +57,7 @@ def _rows(buffer: SnapshotBuffer, payload: Type, key: str) -> Rows:
         ]
         return _value(payload, iter(cells))
 
-    return Rows(starts, ends, value, key)
+    return SampleRows(starts, ends, value, key)
 
 
 def _cell(column: Column, row: int) -> Number | str:
@@ -80,7 +80,7 @@ def _value(payload: Type, cells: Iterator[Number | str | None]) -> Payload:
     return found
 
 
-def rows_of_output(output: OutputTable, most: int) -> list[Rows]:
+def rows_of_output(output: OutputTable, most: int) -> list[SampleRows]:
     """The snapshots of an output, in order of key; those of so many keys at most."""
     table = output.to_arrow()
     names = table.column_names[len(output.keys) + 2 :]
@@ -99,7 +99,7 @@ def rows_of_output(output: OutputTable, most: int) -> list[Rows]:
 
     keys = list(output.rows_by_key())
     return [
-        Rows(starts[rows], ends[rows], partial(_from, value, rows.start), key)
+        SampleRows(starts[rows], ends[rows], partial(_from, value, rows.start), key)
         for key, rows in keys[:: max(1, -(-len(keys) // most))]
     ]
 

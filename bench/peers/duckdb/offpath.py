@@ -42,18 +42,24 @@ SELECT greatest(pane * {SECOND}, (SELECT min(ts) - 1 FROM trade)),
 FROM (SELECT *, (ts - 1) // {SECOND} AS pane FROM trade) GROUP BY pane""",
     "session start": f"""\
 SELECT ts - 1, ts, coalesce(ts - lag(ts) OVER (ORDER BY ts) > {PAUSE}, true) FROM x""",
-    "as-of: trades and mid quotes": """\
+    **dict.fromkeys(
+        ("as-of: trades and mid quotes", "as-of over rows: tied trades"),
+        """\
 SELECT trade.ts - 1, trade.ts, price - (bid + ask) / 2
 FROM trade ASOF JOIN quote ON trade.ts >= quote.ts""",
+    ),
     "300,000 keys, panes of 1h": _panes_by_key("sum(x)"),
     "nunique 1h by key": _panes_by_key("count(DISTINCT x)"),
     "session start by key": f"""\
 SELECT k, ts - 1, ts, coalesce(
     ts - lag(ts) OVER (PARTITION BY k ORDER BY ts) > {2 * MINUTE}, true
 ) FROM x""",
-    "as-of by 500 symbols": """\
+    **dict.fromkeys(
+        ("as-of by 500 symbols", "as-of over rows by 500 symbols"),
+        """\
 SELECT trade.k, trade.ts - 1, trade.ts, trade - quote
 FROM trade ASOF JOIN quote ON trade.k = quote.k AND trade.ts >= quote.ts""",
+    ),
 }
 
 

@@ -118,6 +118,21 @@ CALENDARS = (
     _day_bars("OHLCV bars of Berlin days", 'calendar(1d, "Europe/Berlin")'),
 )
 
+
+def _tied_sides(events: int, random: np.random.Generator) -> Inputs:
+    """Trades, each third with the stamp of the one before, and as many quotes.
+
+    No trade comes before the first quote.
+    """
+    sides = _two_sides(events, random)
+    trade, quote = sides["trade"], sides["quote"]
+    assert trade.ends is not None
+    assert quote.ends is not None
+    tied = random.random(len(trade)) < 1 / 3
+    ends = np.maximum.accumulate(np.where(tied, 0, trade.ends))
+    return {"trade": replace(trade, ends=ends + quote.ends[0]), "quote": quote}
+
+
 _QUOTE = "input quote : { bid: f64, ask: f64 } time ts until_next"
 
 TRADES = (
@@ -152,6 +167,15 @@ w = TDom(-∞, ∞, {SECOND})
         _two_sides,
         inputs=f"{_TRADE}\n{_QUOTE}",
         coarse=TICK,
+    ),
+    workload(
+        "as-of over rows: tied trades",
+        """\
+e = Rows(~trade)
+~out[e] = { out = ~trade[e].price - (~quote[e].bid + ~quote[e].ask) / 2 }""",
+        _tied_sides,
+        inputs=f"{_TRADE}\n{_QUOTE}",
+        events=2 * MILLION,
     ),
     workload(
         "median 10s at trades",

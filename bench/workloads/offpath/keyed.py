@@ -151,6 +151,15 @@ w = TDom(-∞, ∞, {5 * MINUTE})
 input trade by k : f64 time ts point
 input quote by k : f64 time ts until_next""",
     ),
+    workload(
+        "as-of over rows by 500 symbols",
+        "e = Rows(~trade)\n~out[e] = ~trade[e] - ~quote[e]",
+        _quotes,
+        coarse=1,
+        inputs="""\
+input trade by k : f64 time ts point
+input quote by k : f64 time ts until_next""",
+    ),
 )
 
 KEYED = (*MEANS, *BY_KEY)

@@ -45,7 +45,13 @@ TEMPORARY = (
     "input m : f64\ninput n : f64\n~j[t] = ~m[t] + ~n[t]\n~o[t] = sum(~j[t-5:t])"
 )
 
+ROWS = "input m : f64\ninput n : f64\ne = Rows(~m)\n"
+ROW_JOIN = ROWS + "~o[e] = { m = ~m[e], n = ~n[e] }"
+ROW_WINDOW = ROWS + "~o[e] = ~m[e] - sum(~n[e-5:e])"
+
 CASES = {
+    "row_join_overlapping": (ROW_JOIN, {"m": OVERLAPPING, "n": CONTIGUOUS}),
+    "row_window_overlapping": (ROW_WINDOW, {"m": OVERLAPPING, "n": OVERLAPPING}),
     "where_intervals": (WHERE, {"m": INTERVALS}),
     "distinct_intervals": (DISTINCT, {"m": INTERVALS}),
     "distinct_bounds": (BOUNDS, {"m": POINTS}),

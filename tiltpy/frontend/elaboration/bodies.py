@@ -27,7 +27,12 @@ from tiltpy.frontend.elaboration.object_references import (
 from tiltpy.frontend.elaboration.poison import Poison
 from tiltpy.frontend.elaboration.scope import Alias, LocalBinding, Scope
 from tiltpy.frontend.elaboration.time_domains import read_domain
-from tiltpy.frontend.hints.misplaced import inside_reduction, other_time, too_deep
+from tiltpy.frontend.hints.misplaced import (
+    inside_reduction,
+    never_joined,
+    other_time,
+    too_deep,
+)
 from tiltpy.frontend.surface import syntax
 from tiltpy.ir.construct.widening import finish
 from tiltpy.ir.nodes import At, Expr
@@ -66,7 +71,7 @@ def _elaborate_block(
             match statement:
                 case syntax.NamedValue():
                     bind_name(elaborator, statement, level)
-                case syntax.TimeDomain():
+                case syntax.TimeDomain() | syntax.RowDomain():
                     _declare_domain(elaborator, statement)
                 case syntax.ObjectDefinition():
                     _define_object(elaborator, statement, level)
@@ -75,11 +80,15 @@ def _elaborate_block(
         elaborator.scope = outer
 
 
-def _declare_domain(elaborator: Elaborator, node: syntax.TimeDomain) -> None:
+def _declare_domain(elaborator: Elaborator, node: syntax.Domain) -> None:
     """Declare a time domain of a block, which objects of the block stand over."""
     tdom = None
     try:
         tdom = read_domain(node, elaborator.scope.times)
+        if isinstance(node, syntax.RowDomain):
+            target, _ = resolve_object(elaborator, node.rows)
+            tdom = replace(tdom, rows=target.object)
+            elaborator.objects.check_rows(tdom)
     except (QueryError, Poison) as error:
         elaborator.report(error)
     elaborator.scope = elaborator.scope.with_domain(node.name.text, tdom)
@@ -133,6 +142,8 @@ def _add_object(
         raise inside_reduction(span, "an object")
     if level > MAX_DEPTH:
         raise too_deep(span)
+    if distinct and scope.tdom.rows is not None:
+        raise never_joined(span)
     before = len(elaborator.errors)
     inner = elaborator.inner_body(replace(scope, within=stem))
     expr = elaborate_body(inner, f"~{stem}", node, level)
@@ -230,6 +241,6 @@ def _bind_object(
         return Alias(_add_object(elaborator, stem, node, node.span, level, scope))
     target, fields = resolve_object(elaborator, operand)
     payload = elaborator.objects.payload_type(target)
-    value = At(target.object, 0, payload, operand.span)
+    value = At(target.object, 0, payload, span=operand.span)
     elaborate_fields(elaborator, value, (*fields, *members))
     return Alias(target.object, (*fields, *members))

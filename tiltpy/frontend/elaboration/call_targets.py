@@ -281,6 +281,13 @@ def _unknown_argument(call: syntax.CallExpression, word: syntax.Word) -> QueryEr
 
 def _unknown_callee(call: syntax.CallExpression, functions: Functions) -> QueryError:
     name, span = call.callee.text, call.callee.span
+    if name == "Rows":
+        return QueryError(
+            "E0206",
+            "a row domain is no value",
+            span,
+            "name it before the definitions, like e = Rows(~x)",
+        )
     if name == "TDom":
         return QueryError(
             "E0206",

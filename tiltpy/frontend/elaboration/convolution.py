@@ -93,7 +93,7 @@ def _at(element: Expr, name: str, offset: int) -> Expr:
 
     def rule(node: Expr) -> Expr:
         if isinstance(node, Element):
-            return At(name, offset, node.type, node.span)
+            return At(name, offset, node.type, span=node.span)
         return node
 
     return rewrite_element(element, rule)

@@ -45,10 +45,19 @@ def _defaults(function: syntax.FunctionDefinition) -> list[syntax.Expr]:
 
 
 def collect_references(
-    definition: syntax.ObjectDefinition, functions: Functions
+    definition: syntax.ObjectDefinition,
+    functions: Functions,
+    rows: Mapping[str, syntax.Ref],
 ) -> tuple[syntax.Ref, ...]:
-    """Collect the references to objects in a body and in what it calls, in order."""
+    """Collect the references to objects in a body and in what it calls, in order.
+
+    `rows` are the objects whose rows time variables stand for.
+    """
     refs: list[syntax.Ref] = []
+    if isinstance(definition.domain, syntax.RowDomain):
+        refs.append(definition.domain.rows)
+    elif definition.time.text in rows:
+        refs.append(rows[definition.time.text])
     seen: set[str] = set()
     waiting: list[tuple[Body, frozenset[str]]] = [(definition.body, frozenset())]
     for body, bound in waiting:
@@ -107,14 +116,17 @@ def _shortest_cycle(name: str, calls: Mapping[str, Mapping[str, Span]]) -> list[
 
 
 def order_definitions(
-    definitions: Sequence[syntax.ObjectDefinition], functions: Functions
+    definitions: Sequence[syntax.ObjectDefinition],
+    functions: Functions,
+    rows: Mapping[str, syntax.Ref],
 ) -> tuple[list[syntax.ObjectDefinition], list[QueryError]]:
     """Sort definitions so that each comes after those it needs; an error per cycle.
 
-    Those on a cycle, and those that need one, are left out.
+    Those on a cycle, and those that need one, are left out. `rows` are the objects
+    whose rows time variables stand for.
     """
     defined = {d.name.text for d in definitions}
-    refs = {d.name.text: collect_references(d, functions) for d in definitions}
+    refs = {d.name.text: collect_references(d, functions, rows) for d in definitions}
     needs = {
         name: {ref.object for ref in read} & defined for name, read in refs.items()
     }

@@ -68,6 +68,9 @@ class Elaborator:
         self.frame: ReductionFrame | None = None
         self.keyed: syntax.Ref | None = None
         """The first reference of the body to an object by key."""
+        rows = scope.tdom.rows
+        if rows is not None and objects.keys[rows]:
+            self.keyed = syntax.Ref(rows, None, None, scope.tdom.span)
 
     def inner_body(self, scope: Scope) -> "Elaborator":
         """Make an elaborator for a body inside of this one."""

@@ -48,7 +48,8 @@ def elaborate_reference(elaborator: Elaborator, ref: syntax.Ref) -> Expr:
         if frame is not None:
             frame.see_present(_one_point(ref, time))
         ticks = _read_point(elaborator, ref.start)
-        value = At(target.object, ticks, payload, ref.span)
+        row = _is_row(elaborator, target)
+        value = At(target.object, ticks, payload, row, ref.span)
     return elaborate_fields(elaborator, value, fields)
 
 
@@ -73,6 +74,20 @@ def _read_point(elaborator: Elaborator, time: syntax.Expr) -> int:
         raise
 
 
+def _is_row(elaborator: Elaborator, ref: syntax.Ref) -> bool:
+    """Tell whether a reference is the row itself of the domain of a body.
+
+    It is where it stands at the time variable, without an offset, in the body itself:
+    functions mean at a row what they mean at its time.
+    """
+    assert ref.start is not None
+    scope, time = elaborator.scope, strip_parens(ref.start)
+    if not isinstance(time, syntax.Name) or scope.tdom.rows is None:
+        return False
+    roots = elaborator.objects.roots
+    return roots.get(ref.object) == roots[scope.tdom.rows]
+
+
 def _elaborate_element(elaborator: Elaborator, ref: syntax.Ref, payload: Type) -> Expr:
     """Elaborate a window, which must be the only one of a reduction around it."""
     frame = elaborator.frame
@@ -80,6 +95,7 @@ def _elaborate_element(elaborator: Elaborator, ref: syntax.Ref, payload: Type) -
         window = _read_alive(elaborator, ref)
     else:
         window = read_window(elaborator, ref, resolve_object)
+        _refuse_rows(elaborator, window)
     if frame is None:
         raise QueryError(
             "E0106",
@@ -98,8 +114,25 @@ def _elaborate_element(elaborator: Elaborator, ref: syntax.Ref, payload: Type) -
     return Element(payload, ref.span)
 
 
+def _refuse_rows(elaborator: Elaborator, window: Window) -> None:
+    """Refuse windows by row over the rows at which a body stands.
+
+    They would end with the row itself, in tie order, and not with its stamp.
+    """
+    scope, objects = elaborator.scope, elaborator.objects
+    if window.limit is not None and window.object in objects.same_rows(scope.tdom):
+        raise QueryError(
+            "E0003",
+            f"windows by row over the rows of ~{window.object} themselves are not in "
+            "this version",
+            window.span,
+            f"give the window two times, like {scope.time} - 10 : {scope.time}, or "
+            "count the rows that share a stamp in a column",
+        )
+
+
 def _read_alive(elaborator: Elaborator, ref: syntax.Ref) -> Window:
-    """Read the window `(t-1, t]` of an input, which has all events alive at `t`."""
+    """Read the window `(t-1, t]`, which has all events or rows alive at `t`."""
     assert ref.start is not None
     time = elaborator.scope.time
     if ref.stop is not None:
@@ -109,7 +142,7 @@ def _read_alive(elaborator: Elaborator, ref: syntax.Ref) -> Window:
             ref.span,
             f"write ~{ref.object}[{time}], or a reduction without `_active`",
         )
-    if ref.object not in elaborator.objects.lifetimes:
+    if ref.object not in elaborator.objects.roots:
         raise QueryError(
             "E0112",
             f"~{ref.object} is no input; only their events overlap",
@@ -121,7 +154,7 @@ def _read_alive(elaborator: Elaborator, ref: syntax.Ref) -> Window:
 
 
 def elaborate_event_bound(elaborator: Elaborator, call: syntax.CallExpression) -> Expr:
-    """Elaborate `start(ref)` or `end(ref)` of an input or of a distinct object."""
+    """Elaborate `start(ref)` or `end(ref)` of an object with bounds at one time."""
     which = "start" if call.callee.text == "start" else "end"
     time = elaborator.scope.time
     ref = strip_parens(call.arguments[0])
@@ -149,7 +182,12 @@ def elaborate_event_bound(elaborator: Elaborator, call: syntax.CallExpression) -
         )
     ticks = read_offset(ref.start, time, elaborator.scope.times)
     return EventBound(
-        "start" if which == "start" else "end", ref.object, ticks, I64, call.span
+        "start" if which == "start" else "end",
+        ref.object,
+        ticks,
+        I64,
+        _is_row(elaborator, ref),
+        call.span,
     )
 
 

@@ -56,7 +56,8 @@ class Objects:
     `lifetimes` are those of the inputs, where the query says them. `types` are those
     elaborated so far, `keys` their key columns; `poisoned` has those (as `~x`) that
     were wrong or unknown; `taken` are all object names of the query, `local_names` the
-    names of the objects that bodies define, `definitions` all that is defined so far.
+    names of the objects that bodies define, `definitions` all that is defined so far;
+    `roots` are the inputs whose rows inputs and row objects have.
     """
 
     types: dict[str, Type]
@@ -67,11 +68,12 @@ class Objects:
     local_names: dict[tuple[TDom, bool, str], str] = field(default_factory=dict)
     definitions: list[TemporalExpr] = field(default_factory=list)
     expansion: Expansion = field(default_factory=Expansion)
+    roots: dict[str, str] = field(default_factory=dict)
 
     def has_bounds(self, name: str) -> bool:
         """Tell whether `start` and `end` of an object are defined."""
         distinct = (d.name == name and d.distinct for d in self.definitions)
-        return name in self.lifetimes or any(distinct)
+        return name in self.roots or any(distinct)
 
     def in_text(self) -> list[str]:
         """List the objects that have a name in the query's text."""
@@ -85,7 +87,8 @@ class Objects:
 
         Equal bodies over one domain are one object.
         """
-        key = tdom, distinct, format_expr(body)
+        text = format_expr(body, same_rows=self.same_rows(tdom))
+        key = tdom, distinct, text
         if key not in self.local_names:
             fresh = fresh_name(name, self.taken)
             self.taken.add(fresh)
@@ -107,6 +110,37 @@ class Objects:
         self.types[definition.name] = definition.type
         self.keys[definition.name] = definition_keys(definition, self.keys)
         self.definitions.append(definition)
+        if definition.tdom.rows is not None:
+            self.roots[definition.name] = self.roots[definition.tdom.rows]
+
+    def same_rows(self, tdom: TDom) -> frozenset[str]:
+        """List the objects that have the rows at which a row domain stands."""
+        root = None if tdom.rows is None else self.roots[tdom.rows]
+        return frozenset(name for name, other in self.roots.items() if other == root)
+
+    def check_rows(self, tdom: TDom) -> None:
+        """Check that a row domain is one of an input or of a row object."""
+        if tdom.rows is None:
+            return
+        ref = syntax.Ref(tdom.rows, None, None, tdom.span)
+        self.payload_type(ref)
+        if ref.object not in self.roots:
+            raise QueryError(
+                "E0111",
+                f"~{ref.object} has no rows of its own: it is no input, and not "
+                "defined over rows",
+                ref.span,
+                "give Rows an input, or an object that is defined over one",
+            )
+        root = self.roots[ref.object]
+        if tdom.nulls and root != ref.object:
+            raise QueryError(
+                "E0111",
+                f"`null` keeps rows of inputs, and ~{ref.object} has those of "
+                f"~{root} that it leaves",
+                ref.span,
+                f"write Rows(~{root}, null), or Rows(~{ref.object})",
+            )
 
     def payload_type(self, ref: syntax.Ref) -> Type:
         """Find the payload type of the object that a reference names.

@@ -54,7 +54,8 @@ def drop_unused_objects(objects: Objects) -> list[TemporalExpr]:
 
 def _uses(definition: TemporalExpr) -> set[str]:
     """Collect the objects that a definition refers to."""
-    used: set[str] = set()
+    rows = definition.tdom.rows
+    used: set[str] = set() if rows is None else {rows}
     for node in walk(definition.body):
         match node:
             case At() | EventBound():

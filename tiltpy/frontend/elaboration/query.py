@@ -38,6 +38,7 @@ from tiltpy.frontend.elaboration.scope import Scope
 from tiltpy.frontend.elaboration.tick_constants import Ticks, Times
 from tiltpy.frontend.elaboration.time_domains import read_domain
 from tiltpy.frontend.elaboration.user_reductions import read_reduction
+from tiltpy.frontend.hints.misplaced import never_joined
 from tiltpy.frontend.surface import syntax
 from tiltpy.frontend.surface.size_limits import check_statements
 from tiltpy.ir.endless import endless_bounds
@@ -110,6 +111,11 @@ class _QueryElaborator:
         """List the statements of one kind."""
         return [node for node in self.program.statements if isinstance(node, kind)]
 
+    def _domains(self) -> list[syntax.Domain]:
+        """List the time domains and the row domains."""
+        nodes = self.program.statements
+        return [node for node in nodes if isinstance(node, syntax.Domain)]
+
     # -- what stands around the definitions ---------------------------------------
 
     def _read_unit(self) -> Unit | None:
@@ -130,7 +136,7 @@ class _QueryElaborator:
 
     def _read_params(self, unit: Unit | None) -> Times:
         params = self._statements(syntax.Param)
-        domains = self._statements(syntax.TimeDomain)
+        domains = self._domains()
         words = [p.name for p in params] + [d.name for d in domains]
         self.log.require_distinct([(word.text, word) for word in words])
         known = [param.name.text for param in params]
@@ -163,7 +169,7 @@ class _QueryElaborator:
 
     def _read_domains(self, times: Times) -> dict[str, TDom]:
         domains: dict[str, TDom] = {}
-        for node in self._statements(syntax.TimeDomain):
+        for node in self._domains():
             name = node.name.text
             domain = self.log.attempt(name, partial(read_domain, node, times))
             if domain is not None:
@@ -209,7 +215,12 @@ class _QueryElaborator:
         for node in self._statements(syntax.ObjectDefinition):
             if node.name.text not in inputs:
                 nodes.setdefault(node.name.text, node)
-        ordered, cycles = order_definitions(list(nodes.values()), scope.functions)
+        rows = {
+            domain.name.text: domain.rows
+            for domain in self._statements(syntax.RowDomain)
+        }
+        written = list(nodes.values())
+        ordered, cycles = order_definitions(written, scope.functions, rows)
         self.log.errors.extend(cycles)
         acyclic = {node.name.text for node in ordered}
         self.log.poison(f"~{name}" for name in nodes.keys() - acyclic)
@@ -220,6 +231,7 @@ class _QueryElaborator:
             self.log.poisoned,
             taken={*inputs, *nodes},
             expansion=self.expansion,
+            roots={name: name for name in inputs},
         )
         for node in ordered:
             if len(self.log.errors) >= MAX_ERRORS:
@@ -240,7 +252,14 @@ class _QueryElaborator:
         domains: dict[str, TDom],
     ) -> TemporalExpr:
         before = len(self.log.errors)
-        find = partial(self._find_domain, node, home.times, domains)
+
+        def find() -> TDom:
+            tdom = self._find_domain(node, home.times, domains)
+            objects.check_rows(tdom)
+            if node.distinct and tdom.rows is not None:
+                raise never_joined(node.name.span)
+            return tdom
+
         tdom = self.log.attempt("", find)
         over, name = tdom or TDom(), node.name.text
         time = node.time.text

@@ -1,4 +1,4 @@
-"""Elaboration of time domains: `TDom(start, end, precision, offset, left)`."""
+"""Elaboration of domains: `TDom(start, end, precision, offset, left)`, `Rows(~x)`."""
 
 from dataclasses import replace
 from math import inf
@@ -17,8 +17,13 @@ from tiltpy.ir.nodes import Const
 from tiltpy.types import MAX_TIME, NANOSECONDS, STRING, TIME, Bound, Calendar, TDom
 
 
-def read_domain(node: syntax.TimeDomain, times: Times) -> TDom:
-    """Read the time domain of `name = TDom(start, end, precision, offset, left)`."""
+def read_domain(node: syntax.Domain, times: Times) -> TDom:
+    """Read the time domain of `name = TDom(start, end, precision, offset, left)`.
+
+    Of `name = Rows(~object)` the object is not looked at: it may be defined later.
+    """
+    if isinstance(node, syntax.RowDomain):
+        return TDom(rows=node.rows.object, nulls=node.nulls, span=node.rows.span)
     start = _read_bound(node.arguments[0], times, -inf)
     end = _read_bound(node.arguments[1], times, inf)
     if isinstance(start, int) and isinstance(end, int) and start > end:

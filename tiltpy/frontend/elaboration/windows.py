@@ -319,5 +319,6 @@ def elaborate_look_start(
 
 def _stamped_edge(elaborator: Elaborator, name: str) -> Edge:
     """Find which tick of a snapshot is its stamp: of samples the last."""
-    lifetime = elaborator.objects.lifetimes.get(name)
+    objects = elaborator.objects
+    lifetime = objects.lifetimes.get(objects.roots.get(name, name))
     return "end" if isinstance(lifetime, Sampled) else "start"

@@ -125,6 +125,14 @@ def hint_comment(span: Span) -> str:
 
 def hint_assignment(name: str, value: syntax.Expr | syntax.BlockBody) -> str:
     """Hint what `name = value` outside of definitions may be meant for."""
+    match value:
+        case syntax.CallExpression(
+            callee=syntax.Word(text="rows" | "Row" | "row"),
+            arguments=(syntax.Ref() as first, *_),
+        ):
+            return f"write {name} = Rows(~{first.object})"
+        case _:
+            pass
     nodes = list(syntax.walk(value))
     if any(isinstance(node, syntax.Ref) for node in nodes):
         return f"write ~{name}[t] = ..."

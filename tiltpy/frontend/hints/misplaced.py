@@ -73,6 +73,16 @@ def other_time(name: str, time: str, span: Span) -> QueryError:
     )
 
 
+def never_joined(span: Span) -> QueryError:
+    """Make the error that an object over rows is distinct."""
+    return QueryError(
+        "E0111",
+        "rows are never joined, so no object over them is distinct",
+        span,
+        "leave `distinct` out, or define a distinct object over a TDom that reads it",
+    )
+
+
 def too_deep(span: Span) -> QueryError:
     """Make the error that an expression nests too deep."""
     return QueryError(

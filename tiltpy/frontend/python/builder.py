@@ -11,6 +11,7 @@ that of a text.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date
 from itertools import count
 
@@ -87,6 +88,32 @@ class TDom(Expression):
         domain = syntax.TimeDomain(syntax.Word(_TIME, span), arguments, span, left)
         time = syntax.Name(_TIME, span)
         super().__init__(time, Provenance(domains=frozenset([domain])))
+
+
+class Rows(TDom):
+    """A time domain whose points are the rows of an input, each by itself.
+
+    `define("o", e, value)` over `e = Rows(trades)` has a row for each row of `trades`
+    where the value is not φ: `trades[e]` is that row, all else is read at its time. It
+    keeps its lifetime, and its place among rows of the same time. With `null` a row
+    whose value is φ becomes a null row. `rows` may also be an object that is defined
+    over rows itself.
+    """
+
+    def __init__(self, rows: "Object", *, null: bool = False) -> None:
+        span = caller_span()
+        if not isinstance(rows, Object):
+            raise QueryError(
+                "E0111",
+                f"Rows takes a source, found {rows!r}",
+                span,
+                "like Rows(trades), of trades = source(...)",
+            )
+        check_argument("null", null, bool, "True or False")
+        ref = syntax.Ref(rows.name, None, None, span)
+        domain = syntax.RowDomain(syntax.Word(_TIME, span), ref, null, span)
+        provenance = replace(rows.provenance, domains=frozenset([domain]))
+        Expression.__init__(self, syntax.Name(_TIME, span), provenance)
 
 
 class Object(Expression):
@@ -188,7 +215,8 @@ def define(name: str, t: TDom, value: Value, *, distinct: bool = False) -> Objec
         domain,
         distinct,
     )
-    return Object(Declaration(next(SERIALS), node, body.provenance.objects))
+    needs = body.provenance.objects | t.provenance.objects
+    return Object(Declaration(next(SERIALS), node, needs))
 
 
 def build_query(*outputs: Object, unit: Unit | None = None) -> Query:

@@ -39,7 +39,7 @@ class Provenance:
     """The objects and domains that an expression refers to, its depth and size."""
 
     objects: frozenset[Declaration] = frozenset()
-    domains: frozenset[syntax.TimeDomain] = frozenset()
+    domains: frozenset[syntax.Domain] = frozenset()
     depth: int = 1
     size: int = 1
 

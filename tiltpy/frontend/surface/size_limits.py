@@ -44,6 +44,7 @@ _NAMES = {
     syntax.InputStatement: "inputs",
     syntax.Param: "parameters",
     syntax.TimeDomain: "time domains",
+    syntax.RowDomain: "time domains",
     syntax.FunctionDefinition: "functions",
     syntax.ReductionDefinition: "reductions",
     syntax.ObjectDefinition: "definitions",
@@ -148,6 +149,9 @@ def _lists(
             yield node.names, "outputs", MAX_STATEMENTS
         case syntax.Unit() | syntax.Param() | syntax.TimeDomain():
             yield (node.name,), "names", 1
+        case syntax.RowDomain(rows=rows):
+            yield (node.name,), "names", 1
+            yield (syntax.Word(rows.object, rows.span),), "names", 1
         case syntax.ObjectDefinition():
             yield (node.name,), "names", 1
 

@@ -375,6 +375,19 @@ class TimeDomain:
 
 
 @dataclass(frozen=True, slots=True)
+class RowDomain:
+    """`name = Rows(~object)`, or `Rows(~object, null)`."""
+
+    name: Word
+    rows: Ref
+    nulls: bool
+    span: Span
+
+
+Domain = TimeDomain | RowDomain
+
+
+@dataclass(frozen=True, slots=True)
 class ObjectDefinition:
     """`~name[time] = body`; `domain` is given where it has no name (from Python).
 
@@ -384,7 +397,7 @@ class ObjectDefinition:
     name: Word
     time: Word
     body: Expr | BlockBody
-    domain: TimeDomain | None = None
+    domain: Domain | None = None
     distinct: bool = False
 
 
@@ -438,12 +451,12 @@ class ReductionDefinition:
     clauses: tuple[ReductionClause, ...]
 
 
-BlockStatement = NamedValue | TimeDomain | ObjectDefinition
+BlockStatement = NamedValue | Domain | ObjectDefinition
 Statement = (
     Unit
     | Param
     | InputStatement
-    | TimeDomain
+    | Domain
     | ObjectDefinition
     | FunctionDefinition
     | ReductionDefinition
@@ -481,8 +494,8 @@ def bodies(statement: Statement) -> tuple[Expr | BlockBody, ...]:
             return tuple(clause.body for clause in statement.clauses)
         case ObjectDefinition():
             domain = statement.domain
-            return (statement.body, *(domain.arguments if domain else ()))
-        case Unit() | InputStatement() | OutputStatement():
+            return (statement.body, *(bodies(domain) if domain else ()))
+        case Unit() | InputStatement() | RowDomain() | OutputStatement():
             return ()
         case _:
             assert_never(statement)
@@ -552,6 +565,8 @@ def block_values(statement: BlockStatement) -> tuple[Expr | BlockBody, ...]:
             return (statement.value,)
         case TimeDomain():
             return statement.arguments
+        case RowDomain():
+            return ()
         case ObjectDefinition():
             return (statement.body,)
         case _:

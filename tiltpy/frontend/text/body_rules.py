@@ -6,6 +6,7 @@ from typing import Any
 from lark import Token
 from lark.tree import Meta
 
+from tiltpy.frontend.hints.general import quote
 from tiltpy.frontend.surface import syntax
 from tiltpy.frontend.text.tree_reader import Rule, TreeReader
 from tiltpy.source import Span
@@ -25,16 +26,74 @@ def _split_domain(
     reader: TreeReader, statement: syntax.BlockStatement
 ) -> syntax.BlockStatement:
     """Tell `name = TDom(...)`, which parses as a local name, from those for values."""
-    match statement:
-        case syntax.NamedValue(value=syntax.CallExpression(callee=callee) as call):
-            if callee.text == "TDom":
-                return make_domain(reader, statement.name, call, call.span)
-        case _:
-            pass
+    if isinstance(statement, syntax.NamedValue):
+        return read_domain(reader, statement.name, statement.value) or statement
     return statement
 
 
-def make_domain(
+def read_domain(
+    reader: TreeReader, name: syntax.Word, value: syntax.Expr | syntax.BlockBody
+) -> syntax.Domain | None:
+    """Read `name = TDom(...)` or `name = Rows(...)`; None if it is neither."""
+    match value:
+        case syntax.CallExpression(callee=syntax.Word(text="TDom")):
+            return _make_domain(reader, name, value, value.span)
+        case syntax.CallExpression(callee=syntax.Word(text="Rows")):
+            rows, nulls = check_rows(reader, value)
+            return syntax.RowDomain(name, rows, nulls, value.span)
+        case _:
+            return None
+
+
+def check_rows(
+    reader: TreeReader, call: syntax.CallExpression
+) -> tuple[syntax.Ref, bool]:
+    """Check the arguments of `Rows(...)`: an object, and perhaps `null`."""
+    nothing = syntax.Ref("", None, None, call.span), False
+    for binding in call.named:
+        hint = "write Rows(~x), or Rows(~x, null) to keep rows that are φ"
+        message = f"Rows has no place for `{binding.name.text}`"
+        reader.fail("E0206", message, binding.name.span, hint)
+        return nothing
+    match call.arguments:
+        case (first,):
+            nulls = False
+        case (first, syntax.Name(text="null")):
+            nulls = True
+        case (_, syntax.PhiLiteral(span=span)):
+            message = "rows that are φ are kept by the word `null`"
+            reader.fail("E0206", message, span, "write null")
+            return nothing
+        case (_, syntax.Ref(start=None, object=name, span=span)):
+            message = "Rows takes the rows of one object"
+            hint = f"leave ~{name} out: a definition reads it at the time of each row"
+            reader.fail("E0206", message, span, hint)
+            return nothing
+        case (_, other):
+            message = "behind its object Rows takes `null` alone"
+            hint = "select rows in the definition: condition ? value : φ"
+            reader.fail("E0206", message, other.span, hint)
+            return nothing
+        case _:
+            count = len(call.arguments)
+            message = f"Rows takes an input or a row object, not {count} arguments"
+            reader.fail("E0206", message, call.span, "write Rows(~x)")
+            return nothing
+    match first:
+        case syntax.Ref(start=None):
+            return first, nulls
+        case syntax.Ref(object=name):
+            message, hint = "the rows of an object have no time", f"write Rows(~{name})"
+        case syntax.Name(text=name):
+            message, hint = "Rows takes an object", f"write Rows(~{name})"
+        case _:
+            message = "Rows takes an object, and this is a value"
+            hint = "give Rows the input alone, and compute in the definition"
+    reader.fail("E0206", message, first.span, hint)
+    return nothing
+
+
+def _make_domain(
     reader: TreeReader, name: syntax.Word, call: syntax.CallExpression, span: Span
 ) -> syntax.TimeDomain:
     """Make `name = TDom(...)`, whose call has a start, an end and a precision.
@@ -156,6 +215,14 @@ def make_definition(reader: TreeReader, nodes: list[Any]) -> syntax.ObjectDefini
                 f"~{name.text} is a temporal object; say over which time",
                 name.span,
                 f"write ~{name.text}[t] = ...",
+            )
+        case syntax.CallExpression(callee=syntax.Word(text="TDom" | "Rows"), span=span):
+            over = name
+            reader.fail(
+                "E0107",
+                "an object is defined at a time variable, and this is a domain",
+                span,
+                f"name it before, like e = {quote(time)}, and write ~{name.text}[e]",
             )
         case _:
             over = name

@@ -5,6 +5,7 @@ is reported where it is used.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, cast
 
@@ -13,7 +14,7 @@ from lark.tree import Meta
 
 from tiltpy.frontend.hints import general
 from tiltpy.frontend.surface import syntax
-from tiltpy.frontend.text.body_rules import BODY_RULES, make_definition, make_domain
+from tiltpy.frontend.text.body_rules import BODY_RULES, make_definition, read_domain
 from tiltpy.frontend.text.expression_rules import EXPRESSION_RULES
 from tiltpy.frontend.text.tree_reader import Rule, TreeReader
 
@@ -62,7 +63,8 @@ def _read_assignment(
     reader: TreeReader, meta: Meta, nodes: list[Any]
 ) -> syntax.Statement | None:
     name, value = reader.new_name(nodes[0]), nodes[1]
-    if not isinstance(value, syntax.CallExpression) or value.callee.text != "TDom":
+    domain = read_domain(reader, name, value)
+    if domain is None:
         reader.fail(
             "E0001",
             f"`{name.text}` stands outside of a definition, where only time "
@@ -71,9 +73,7 @@ def _read_assignment(
             general.hint_assignment(name.text, value),
         )
         domain = syntax.TimeDomain(name, (), reader.span(meta))
-    else:
-        domain = make_domain(reader, name, value, reader.span(meta))
-    return _accept(reader, domain, name.text)
+    return _accept(reader, replace(domain, span=reader.span(meta)), name.text)
 
 
 def _read_definition(

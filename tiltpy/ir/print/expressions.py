@@ -67,11 +67,16 @@ _LOWEST, _UNARY, _POSTFIX = 0, PRECEDENCE["unary"], PRECEDENCE["postfix"]
 
 @dataclass(frozen=True, slots=True)
 class ExprPrinter:
-    """Prints expressions over the time variable `time`, in ticks of `unit`."""
+    """Prints expressions over the time variable `time`, in ticks of `unit`.
+
+    Over a row domain, `same_rows` are the objects that have its rows: `~x[e]` is the
+    row itself of these, and `~x[e+0]` what they are at its time.
+    """
 
     unit: Unit | None = None
     time: str = "t"
     element: str = "v"
+    same_rows: frozenset[str] = frozenset()
 
     # -- times --------------------------------------------------------------------
 
@@ -91,6 +96,13 @@ class ExprPrinter:
         if offset == 0:
             return self.time
         return f"{self.time}{'-' if offset < 0 else '+'}{self.ticks(abs(offset))}"
+
+    def format_point(self, point: CutPoint) -> str:
+        """Format a point reference: `~x[t]`, `~x[t-10s]`."""
+        time = self.format_time(point.offset)
+        if point.object in self.same_rows and point.offset == 0 and not point.row:
+            time += "+0"
+        return f"~{point.object}[{time}]"
 
     def window(self, window: Window) -> str:
         """Format a window: `~x[t-10s : t]`."""
@@ -159,10 +171,9 @@ class ExprPrinter:
                     else (f"time({text})", _POSTFIX)
                 )
             case At():
-                return f"~{expr.object}[{self.format_time(expr.offset)}]", _POSTFIX
+                return self.format_point(expr.point), _POSTFIX
             case EventBound():
-                time = self.format_time(expr.offset)
-                text = f"{expr.which}(~{expr.object}[{time}])"
+                text = f"{expr.which}({self.format_point(expr.point)})"
                 return text if expr.type == I64 else f"time({text})", _POSTFIX
             case Element():
                 return self.element, _POSTFIX
@@ -319,7 +330,7 @@ class ExprPrinter:
         """Format a cut: the reference that cuts."""
         match cut:
             case CutPoint():
-                return f"~{cut.object}[{self.format_time(cut.offset)}]"
+                return self.format_point(cut)
             case CutWindow():
                 bounds = " and where its snapshots start and end" if cut.bounds else ""
                 return self.format_element(cut.window, cut.element) + bounds
@@ -338,9 +349,15 @@ def _fresh(reserved: set[str], time: str) -> str:
     return next(name for name in candidates if name not in reserved and name != time)
 
 
-def format_expr(expr: Expr, *, unit: Unit | None = None, time: str = "t") -> str:
+def format_expr(
+    expr: Expr,
+    *,
+    unit: Unit | None = None,
+    time: str = "t",
+    same_rows: frozenset[str] = frozenset(),
+) -> str:
     """Format an expression."""
-    return ExprPrinter(unit, time).whole(expr)
+    return ExprPrinter(unit, time, same_rows=same_rows).whole(expr)
 
 
 def format_cut(cut: Cut, *, unit: Unit | None = None, time: str = "t") -> str:

@@ -11,6 +11,7 @@ from tiltpy.ir.nodes import Expr, Input, Let, Query, TemporalExpr, UserReduction
 from tiltpy.ir.print.expressions import ExprPrinter, format_cut, format_expr
 from tiltpy.ir.print.literals import column, quote_string
 from tiltpy.ir.reductions import clauses
+from tiltpy.ir.rows import objects_over_same_rows
 from tiltpy.ir.traversal import walk
 from tiltpy.types import (
     Bound,
@@ -36,7 +37,9 @@ def format_query(query: Query, *, annotate: bool = False) -> str:
     texts = ["\n".join(head)]
     texts += [_reduction(reduction, plain) for reduction in query.reductions]
     for definition in query.definitions:
-        printer = ExprPrinter(query.unit, times[definition.tdom])
+        same_rows = objects_over_same_rows(query, definition)
+        time = times[definition.tdom]
+        printer = ExprPrinter(query.unit, time, same_rows=same_rows)
         lines = list(_boundary_lines(query, definition.name, plain)) if annotate else []
         lines += _cut_lines(definition, printer) if annotate else []
         lines.append(_definition(definition, printer))
@@ -58,7 +61,9 @@ def statements(query: Query) -> dict[str | TDom, str]:
             _input_lines(declared, plain, annotate=False)
         )
     for definition in query.definitions:
-        lines_by_name[definition.name] = _definition(definition, plain)
+        same_rows = objects_over_same_rows(query, definition)
+        printer = ExprPrinter(query.unit, same_rows=same_rows)
+        lines_by_name[definition.name] = _definition(definition, printer)
         lines_by_name[definition.tdom] = _domain(definition.tdom, plain)
     return lines_by_name
 
@@ -74,19 +79,23 @@ def _name_domains(query: Query) -> dict[TDom, str]:
             bound for bound in (tdom.start, tdom.end) if isinstance(bound, str)
         }
         reserved |= {n.name for n in walk(definition.body) if isinstance(n, Let)}
-    free = (name for name in _time_names() if name not in reserved)
-    return {domain: next(free) for domain in domains}
+    times, rows = (
+        (name for name in _time_names(stem) if name not in reserved) for stem in "te"
+    )
+    return {domain: next(times if domain.rows is None else rows) for domain in domains}
 
 
-def _time_names() -> Iterator[str]:
-    yield "t"
+def _time_names(stem: str) -> Iterator[str]:
+    yield stem
     number = 2
     while True:
-        yield f"t{number}"
+        yield f"{stem}{number}"
         number += 1
 
 
 def _domain(tdom: TDom, printer: ExprPrinter) -> str:
+    if tdom.rows is not None:
+        return f"Rows(~{tdom.rows}, null)" if tdom.nulls else f"Rows(~{tdom.rows})"
     start, end = _bound(tdom.start, "-∞"), _bound(tdom.end, "∞")
     if tdom.calendar is not None:
         return f"TDom({start}, {end}, {calendar(tdom.calendar)})"

@@ -62,6 +62,8 @@ def verify(query: Query) -> None:
         objects[declared.name] = declared.type
         _verify_keys(declared)
     bounded = set(objects)
+    inputs = frozenset(objects)
+    roots = {name: name for name in inputs}
     reductions: dict[str, UserReduction] = {}
     for reduction in query.reductions:
         assert reduction.name not in reductions, f"{reduction.name} is defined twice"
@@ -69,10 +71,13 @@ def verify(query: Query) -> None:
         reductions[reduction.name] = reduction
     for definition in query.definitions:
         assert definition.name not in objects, f"~{definition.name} is defined twice"
-        _verify_definition(definition, objects, frozenset(bounded), reductions)
+        _verify_definition(definition, objects, frozenset(bounded), roots, reductions)
         objects[definition.name] = definition.type
         if definition.distinct:
             bounded.add(definition.name)
+        if definition.tdom.rows is not None:
+            bounded.add(definition.name)
+            roots[definition.name] = roots[definition.tdom.rows]
     for output in query.outputs:
         assert query.definition(output) is not None, f"output ~{output} is undefined"
     assert len(set(query.outputs)) == len(query.outputs), "an output is listed twice"
@@ -105,16 +110,19 @@ class _VerifyScope:
 
     `bounded` are the objects whose snapshots have bounds: inputs and distinct objects.
     An element is a closed expression: its names are its own, and may recur in another
-    copy of the same element.
+    copy of the same element. `roots` are the inputs whose rows inputs and row objects
+    have, and `rows` the one at whose rows the expression stands, if it does.
     """
 
     where: str
     objects: dict[str, Type]
     bounded: frozenset[str]
+    roots: Mapping[str, str]
     locals: dict[str, Type]
     bound: set[str]
     element: Type | None = None
     reductions: Mapping[str, UserReduction] = field(default_factory=dict)
+    rows: str | None = None
 
     def require(self, condition: bool, fault: str, expr: Expr | None = None) -> None:
         position = f" ({expr.span})" if expr is not None else ""
@@ -140,7 +148,7 @@ def _verify_reduction(reduction: UserReduction) -> None:
             bounds=reduction.bounds,
         )
         where = f"{name} of {reduction.name}"
-        scope = _VerifyScope(where, {}, frozenset(), seen, set(seen))
+        scope = _VerifyScope(where, {}, frozenset(), {}, seen, set(seen))
         outside = next((node for node in walk(body) if isinstance(node, OUTSIDE)), None)
         scope.require(outside is None, f"{outside} is none of its names", outside)
         _verify_body(body, scope)
@@ -153,11 +161,16 @@ def _verify_definition(
     definition: TemporalExpr,
     objects: dict[str, Type],
     bounded: frozenset[str],
+    roots: Mapping[str, str],
     reductions: Mapping[str, UserReduction],
 ) -> None:
     where = f"~{definition.name}"
-    scope = _VerifyScope(where, objects, bounded, {}, set(), reductions=reductions)
+    scope = _VerifyScope(
+        where, objects, bounded, roots, {}, set(), reductions=reductions
+    )
     _verify_tdom(definition.tdom, scope)
+    if definition.tdom.rows is not None:
+        scope = replace(scope, rows=roots[definition.tdom.rows])
     _verify_body(definition.body, scope)
     _verify_cuts(definition.cuts, scope)
     _verify_covered(definition.body, definition.cuts, scope)
@@ -172,6 +185,9 @@ def _verify_tdom(tdom: TDom, scope: _VerifyScope) -> None:
     for bound in (tdom.start, tdom.end):
         if isinstance(bound, int):
             scope.require(abs(bound) <= MAX_TIME, f"bound {bound} beyond ±2^62")
+    if tdom.rows is not None:
+        scope.require(tdom.rows in scope.roots, f"~{tdom.rows} has no rows")
+        scope.require(tdom.is_infinite and precision == 1, "rows on a grid")
 
 
 def _verify_body(expr: Expr, scope: _VerifyScope) -> None:
@@ -210,6 +226,10 @@ def _verify_reference(expr: Expr, scope: _VerifyScope) -> None:
     match expr:
         case At() | EventBound() | Time():
             _verify_offset(expr.offset, scope)
+            if not isinstance(expr, Time) and expr.row:
+                known = scope.rows is not None and expr.offset == 0
+                known = known and scope.roots.get(expr.object) == scope.rows
+                scope.require(known, f"~{expr.object} has other rows", expr)
         case Local():
             known_type = scope.locals.get(expr.name)
             scope.require(known_type is not None, f"no '{expr.name}' in scope", expr)
@@ -299,7 +319,7 @@ def _verify_covered(expr: Expr, cuts: tuple[Cut, ...], scope: _VerifyScope) -> N
     for node in walk(drop_unused(expr)):
         match node:
             case At() | EventBound():
-                needed: Cut = CutPoint(node.object, node.offset)
+                needed: Cut = node.point
             case Time():
                 needed = CutTime()
             case Reduce():

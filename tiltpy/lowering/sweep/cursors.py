@@ -17,7 +17,9 @@ from tiltpy.loops.build import (
     TRUE,
     add,
     conj,
+    convert,
     disj,
+    greatest,
     i64,
     le,
     least,
@@ -28,7 +30,7 @@ from tiltpy.loops.build import (
     select,
     sub,
 )
-from tiltpy.loops.nodes import LExpr, Store, While
+from tiltpy.loops.nodes import Bin, LExpr, Store, While
 from tiltpy.lowering.sweep.row_bounds import RowBound, RowBounds
 from tiltpy.types import BOOL, I64
 
@@ -124,10 +126,16 @@ class StepCursor:
 
 
 class ScanCursor:
-    """A cursor over disjoint rows, at the first that ends at or after the time."""
+    """A cursor over disjoint rows, at the first that ends at or after the time.
 
-    def __init__(self, builder: KernelBuilder, rows: ObjectRows, offset: int) -> None:
+    It passes `leaps` rows without a branch before it looks for more.
+    """
+
+    def __init__(
+        self, builder: KernelBuilder, rows: ObjectRows, offset: int, leaps: int = 0
+    ) -> None:
         label = f"{rows.name}.at"
+        self.leaps = leaps
         self.rows = rows
         self.offset = offset
         self.row = builder.fresh(label)
@@ -142,10 +150,23 @@ class ScanCursor:
         block.set(self.row_before, i64(-1))
         block.set(self.existed, FALSE)
 
+    def seek(self, block: Block, now: LExpr) -> None:
+        """Move to the row that holds a time by halving: the loop begins there."""
+        stop = block.builder.fresh(f"{self.rows.name}.stop")
+        time = block.name("at", add(now, i64(self.offset)))
+        block.set(stop, self.rows.count)
+        inner, behind, before = block.inner(), block.inner(), block.inner()
+        middle = inner.name("middle", Bin("//", add(self.row, stop), i64(2), I64))
+        behind.set(self.row, add(middle, i64(1)))
+        before.set(stop, middle)
+        inner.either(lt(self.rows.end_at(middle), time), behind, before)
+        block.add(While(lt(self.row, stop), inner.body()))
+
     def advance(self, block: Block, now: LExpr) -> PointRead:
         """Move to the row that holds the time, or to the next one after it."""
         rows = self.rows
         time = block.name("at", add(now, i64(self.offset)))
+        self._leap(block, time)
         head, inner = block.inner(), block.inner()
         head.set(self.end, rows.end_or_never(self.row))
         passing = lt(self.end, time)
@@ -155,10 +176,30 @@ class ScanCursor:
         inner.set(self.row, add(self.row, i64(1)))
         block.add(While(passing, inner.body(), head.body()))
         start = block.name("start", self._start())
-        block.set(self.exists, lt(start, time))
+        if self.leaps and gapless(rows):
+            begun = lt(rows.start_or_never(i64(0)), time)
+            block.set(self.exists, conj(begun, lt(self.row, rows.count)))
+        else:
+            block.set(self.exists, lt(start, time))
         until = select(self.exists, self.end, start)
         row = block.name("row", rows.clamp(self.row))
         return PointRead(self.exists, row, sub(until, i64(self.offset - 1)))
+
+    def _leap(self, block: Block, time: LExpr) -> None:
+        """Pass the rows that end before a time, some of them, without a branch.
+
+        Near the last row some that were passed before are passed again.
+        """
+        if not self.leaps:
+            return
+        rows = self.rows
+        near = greatest(sub(rows.count, i64(self.leaps)), i64(0))
+        base = block.name("from", least(self.row, near))
+        passed: LExpr = base
+        for k in range(self.leaps):
+            end = rows.end_at(add(base, least(rows.last, i64(k))))
+            passed = add(passed, convert(lt(end, time), I64))
+        block.set(self.row, least(passed, rows.count))
 
     def _start(self) -> LExpr:
         if self.rows.layout.points:

@@ -34,7 +34,9 @@ from tiltpy.lowering.lowered import LoweredKernel
 from tiltpy.lowering.sweep.loop import Sweep
 from tiltpy.lowering.sweep.ranking import Rankings
 from tiltpy.lowering.sweep.row_map import RowLoop
-from tiltpy.plan.nodes import LoopChoice, RowMap
+from tiltpy.lowering.sweep.row_scan import RowScanLoop
+from tiltpy.plan.facts import computed_layout
+from tiltpy.plan.nodes import LoopChoice, RowMap, RowScan
 
 
 def lower(
@@ -54,18 +56,29 @@ def lower(
         if declared.name in used
     }
     rankings = Rankings(builder)
-    seen = {bound for d in query.definitions for bound in derived_bounds(d, layouts)}
+    builder.rows |= {d.name for d in query.definitions if d.tdom.rows is not None}
+    known = builder.rows
+    seen = {bound for d in query.definitions for bound in derived_bounds(d, known)}
     loops = []
     special = False
     for definition, choice in zip(query.definitions, choices, strict=True):
         assert choice.name == definition.name
-        loop: Sweep | RowLoop
+        loop: Sweep | RowLoop | RowScanLoop
         match choice.plan:
-            case RowMap():
-                loop = RowLoop(builder, definition, objects)
+            case RowMap() as plan:
+                loop = RowLoop(builder, definition, objects, plan)
+            case RowScan() as plan:
+                read = definition.name in used
+                loop = RowScanLoop(
+                    builder, definition, objects, rankings, plan, is_read=read
+                )
             case scan:
                 loop = Sweep(builder, definition, objects, rankings, scan)
-        rows = _append(builder, block, loop, definition)
+        over = definition.tdom.rows
+        layout = computed_layout(
+            definition.type, None if over is None else objects[over].layout
+        )
+        rows = _append(builder, block, loop, definition, layout)
         _unbind(builder, block, rows, definition, seen)
         objects[definition.name] = rows
         loops.append(loop.describe())
@@ -87,10 +100,12 @@ def lower(
 def _append(
     builder: KernelBuilder,
     block: Block,
-    loop: Sweep | RowLoop,
+    loop: Sweep | RowLoop | RowScanLoop,
     definition: TemporalExpr,
+    layout: Layout,
 ) -> ObjectRows:
-    out = output_arrays(builder, definition.name, definition.type)
+    nulls = definition.tdom.nulls
+    out = output_arrays(builder, definition.name, definition.type, layout, nulls=nulls)
     count = loop.lower(block, out)
     if not definition.tdom.is_infinite and not loop.describe().implicit_times:
         _clip(builder, block, out, count)

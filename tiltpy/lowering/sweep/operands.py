@@ -113,7 +113,11 @@ class SweepOperands:
             for cut in leaf_cuts(definition.cuts):
                 if isinstance(cut, CutWindow):
                     self._cut_window(cut)
-        elif plan.one_tick not in definition.cuts and not definition.distinct:
+        elif (
+            definition.tdom.rows is None
+            and plan.one_tick not in definition.cuts
+            and not definition.distinct
+        ):
             for direct in definition.cuts:
                 if isinstance(direct, CutWindow):
                     window = self.windows[direct.window]
@@ -128,7 +132,9 @@ class SweepOperands:
             case CursorPlan.STEP:
                 return StepCursor(self.builder, self.bounds, rows, point.offset)
             case CursorPlan.SCAN:
-                return ScanCursor(self.builder, rows, point.offset)
+                over_rows = self.definition.tdom.rows is not None
+                leaps = self.builder.costs.cursor_leaps if over_rows else 0
+                return ScanCursor(self.builder, rows, point.offset, leaps)
             case _:
                 assert_never(plan)
 
@@ -257,7 +263,7 @@ class SweepOperands:
     def resumes(self) -> bool:
         """Whether states hold all that it knows of rows that only they have seen."""
         open_windows = [w for w in self.windows.values() if not w.window.is_fixed]
-        if any(derived_bounds(self.definition, self.builder.layouts)):
+        if any(derived_bounds(self.definition, self.builder.rows)):
             return False
         return all(
             isinstance(w, RunningWindow)
@@ -267,14 +273,15 @@ class SweepOperands:
         )
 
     def advance(self, block: Block, settled: Points) -> list[LExpr]:
-        """Bring every reference up to date but the `settled` ones.
+        """Bring every reference up to date but the `settled` ones, which are given.
 
         Return the times at which they may change.
         """
         self.bounds.step(block, self.now)
-        self.points = {
-            point: settled.get(point) or cursor.advance(block, self.now)
+        self.points = settled | {
+            point: cursor.advance(block, self.now)
             for point, cursor in self.cursors.items()
+            if point not in settled
         }
         changes = [read.change for read in self.points.values()]
         for slide in self.windows.values():
@@ -310,13 +317,13 @@ class SweepOperands:
 
         def leaf(node: Reading) -> LoopValue:
             match node:
-                case At(object=name, offset=offset):
-                    read, rows = reads[CutPoint(name, offset)], self.objects[name]
+                case At(object=name):
+                    read, rows = reads[node.point], self.objects[name]
                     if read.wide:
                         return rows.wide_value(block, read.row, read.exists)
                     return rows.value(read.row, read.exists)
-                case EventBound(object=name, offset=offset):
-                    read = reads[CutPoint(name, offset)]
+                case EventBound(object=name):
+                    read = reads[node.point]
                     row = add(read.row, Lane(I64)) if read.wide else read.row
                     return bound_of(self.objects[name], node, row, read.exists)
                 case Time(offset=offset):
@@ -412,7 +419,7 @@ class SweepOperands:
         Those of snapshots whose bounds it sees, and those by which rows leave a window
         that is limited by their number, or by restarts, too.
         """
-        for name, which in derived_bounds(self.definition, self.builder.layouts):
+        for name, which in derived_bounds(self.definition, self.builder.rows):
             if which == "start":
                 yield Read(name, ALL_PAST, 0)
             else:

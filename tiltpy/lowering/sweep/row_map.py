@@ -20,13 +20,13 @@ from tiltpy.emit.row_access import ObjectRows
 from tiltpy.emit.stream_stores import StreamStore
 from tiltpy.emit.values import LoopValue, Reading, lower_expr
 from tiltpy.ir.nodes import (
-    CutPoint,
     EventBound,
     TemporalExpr,
 )
 from tiltpy.loops.build import TRUE, add, convert, i64, least, sub
 from tiltpy.loops.nodes import Bin, For, Lane, LExpr, Var
 from tiltpy.lowering.sweep.operands import bound_of
+from tiltpy.plan.nodes import RowMap
 from tiltpy.types import I64
 
 
@@ -38,12 +38,11 @@ class RowLoop:
         builder: KernelBuilder,
         definition: TemporalExpr,
         objects: dict[str, ObjectRows],
+        plan: RowMap,
     ) -> None:
-        (cut,) = definition.cuts
-        assert isinstance(cut, CutPoint)
         self.builder = builder
         self.definition = definition
-        self.rows = objects[cut.object]
+        self.rows = objects[plan.input]
         self.implicit = False
 
     def lower(self, block: Block, out: OutputArrays) -> Var:
@@ -112,4 +111,5 @@ class RowLoop:
             every_cell=False,
             implicit_times=self.implicit,
             distinct=self.definition.distinct,
+            stamped=self.definition.tdom.rows is not None,
         )

@@ -63,7 +63,10 @@ def map_of(
     cut = definition.cuts[0]
     if not isinstance(cut, CutPoint) or cut not in strict_in(definition.body):
         return None
-    if not _boundaries_on_grid(objects(cut.object), cut.offset, definition):
+    if definition.tdom.rows is not None:
+        if not cut.row:
+            return None
+    elif not _boundaries_on_grid(objects(cut.object), cut.offset, definition):
         return None
     if expanded_size(definition.body) > MAX_ELEMENT:
         return None
@@ -90,6 +93,8 @@ def _boundaries_on_grid(
     tdom = reader.tdom
     if isinstance(seen, Input):
         return seen.disjoint and tdom.precision == 1
+    if seen.tdom.rows is not None:
+        return False
     if tdom.precision == 1:
         return True
     aligned = (seen.tdom.offset - offset - tdom.offset) % tdom.precision == 0

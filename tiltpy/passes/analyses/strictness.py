@@ -56,9 +56,7 @@ class Strictness:
 def strict_in(expr: Expr) -> References:
     """Find the point references that are φ only where the expression is φ too."""
     everything = frozenset(
-        CutPoint(node.object, node.offset)
-        for node in walk(expr)
-        if isinstance(node, At | EventBound)
+        node.point for node in walk(expr) if isinstance(node, At | EventBound)
     )
     return _analyse(expr, {}, everything).phi
 
@@ -110,7 +108,7 @@ def _analyse(
                 NONE, everything if false else NONE, everything if true else NONE
             )
         case At() | EventBound():
-            return _same(frozenset({CutPoint(expr.object, expr.offset)}))
+            return _same(frozenset({expr.point}))
         case Time() | Element() | ElementStart() | Reduce() | MakeStruct():
             return _same(NONE)
         case Local():

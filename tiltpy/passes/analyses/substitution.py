@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from tiltpy.ir.nodes import (
     At,
     Const,
+    CutPoint,
     Element,
     Exists,
     Expr,
@@ -174,13 +175,18 @@ def access(expr: Field) -> Expr:
             return expr
 
 
-def inline_points(expr: Expr, object: str, bodies: Mapping[int, Expr]) -> Expr:
-    """Replace `~object[t+d]` by `bodies[d]`, each bound once; in elements apart."""
+def inline_points(
+    expr: Expr, object: str, bodies: Mapping[int, Expr], *, row: bool = False
+) -> Expr:
+    """Replace `~object[t+d]` by `bodies[d]`, each bound once; in elements apart.
+
+    With `row` the row itself of a row domain is replaced, else what is at its time.
+    """
     names = Names.of(expr)
     bindings: list[Binding] = []
     patterns: dict[int, Expr] = {}
     for offset, body in bodies.items():
-        uses = sum(_is_point(node, object, offset) for node in _walk_outside(expr))
+        uses = sum(_is_point(node, object, offset, row) for node in _walk_outside(expr))
         if uses == 0:
             continue
         apart = rename_apart(body, names)
@@ -192,10 +198,12 @@ def inline_points(expr: Expr, object: str, bodies: Mapping[int, Expr]) -> Expr:
 
     def replace_points(node: Expr) -> Expr:
         match node:
-            case At() if node.object == object and node.offset in patterns:
+            case At() if any(
+                _is_point(node, object, offset, row) for offset in patterns
+            ):
                 return patterns[node.offset]
             case Reduce():  # alone, so that the element stays as its cut's is
-                element = inline_points(node.element, object, bodies)
+                element = inline_points(node.element, object, bodies, row=row)
                 return with_children(node, (element,))
             case _:
                 new = tuple(replace_points(child) for child in children(node))
@@ -248,5 +256,5 @@ def _walk_outside(expr: Expr) -> Iterator[Expr]:
             yield from _walk_outside(child)
 
 
-def _is_point(node: Expr, object: str, offset: int) -> bool:
-    return isinstance(node, At) and node.object == object and node.offset == offset
+def _is_point(node: Expr, object: str, offset: int, row: bool) -> bool:
+    return isinstance(node, At) and node.point == CutPoint(object, offset, row)

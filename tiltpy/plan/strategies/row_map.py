@@ -16,6 +16,8 @@ def row_map(facts: LoopFacts, _: Operands) -> RowMap | Refusal:
     definition = facts.definition
     if facts.is_read:
         return Refusal("another object reads it")
+    if definition.tdom.nulls:
+        return Refusal("it has null rows")
     if not facts.every_tick:
         return Refusal(f"it has a precision of {definition.tdom.precision}")
     if len(definition.cuts) != 1:
@@ -23,10 +25,12 @@ def row_map(facts: LoopFacts, _: Operands) -> RowMap | Refusal:
     (cut,) = definition.cuts
     if not isinstance(cut, CutPoint) or cut.offset != 0:
         return Refusal("it does not depend on one object at the same time alone")
+    if definition.tdom.rows is not None and not cut.row:
+        return Refusal("it does not depend on its own row alone")
     rows = facts.objects[cut.object]
     if not rows.is_input:
         return Refusal(f"~{cut.object} is computed")
-    if not rows.disjoint:
+    if not rows.disjoint and not cut.row:
         return Refusal(f"events of ~{cut.object} overlap")
     if any(isinstance(node, Reduce | Time) for node in walk(definition.body)):
         return Refusal("it sees windows, or the time")

@@ -39,6 +39,9 @@ def plan_vector(
     """
     if any(definition.tdom.calendar for definition in query.definitions):
         return Refusal("a time domain has the cells of a calendar")
+    for definition in query.definitions:
+        if definition.tdom.rows is not None:
+            return Refusal(f"~{definition.name} is defined over rows")
     low = common_low(query)
     if low is None:
         return Refusal("the precisions are no multiples of one another")

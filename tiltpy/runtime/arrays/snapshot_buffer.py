@@ -79,6 +79,11 @@ class SnapshotBuffer:
     domain_end: int | None = None
     """The end that counts for a domain, where it is another: the last rows of an input
     `until_next` hold on, but extend no domain."""
+    before: int = 1
+    """The ticks between the start of a row of an input and its stamp."""
+    row_object: bool = False
+    """Whether these are rows of a row object, which are out of order by their ends,
+    null rows that are no gaps among them."""
     _ends_so_far: list[Times] = field(default_factory=list, init=False, repr=False)
     """The running maximum of `ends`, once `find` has needed it (ends out of order)."""
 
@@ -165,6 +170,8 @@ class SnapshotBuffer:
             self.fifo,
             self.points,
             self.domain_end,
+            self.before,
+            self.row_object,
         )
 
     def with_columns(self, columns: tuple[Column, ...]) -> "SnapshotBuffer":

@@ -75,11 +75,8 @@ class HiddenRows:
             for name, count in self.counts.items()
         )
         name = next(iter(self.counts))
-        declared = self.query.input(name)
-        keys = ", ".join((*(declared.keys if declared else ()), "n"))
         return (
             f"{hidden} hidden behind another of the same stamp: a result that is φ "
             f"wherever ~{name} is has one snapshot for each stamp, from the last of "
-            "its rows; to see each row, number those of a stamp in a column and make "
-            f"that a key, as in 'input {name} by {keys}'"
+            f"its rows; to have a result for each row, define it over e = Rows(~{name})"
         )

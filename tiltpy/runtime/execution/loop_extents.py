@@ -66,11 +66,13 @@ class Extents(Generic[N]):
         self._past = {read.object for read in reads if read.low <= ALL_PAST}
         self._future = {read.object for read in reads if read.high >= ALL_FUTURE}
         self.extents: dict[str, tuple[N, N]] = {}
+        if whole is not None:
+            self.rows = {**rows, **whole}
         needs: dict[str, tuple[N, N]] = {}
         for loop in reversed(signature.loops):
             extent = self._extent(loop, needs.get(loop.name))
             self.extents[loop.name] = extent
-            for read in loop.reads:
+            for read in self._reads(loop):
                 needs[read.object] = _widen(needs.get(read.object), extent, read)
         nothing = zero, zero
         self.slices: dict[str, RowSlices[N]] = {}
@@ -84,11 +86,30 @@ class Extents(Generic[N]):
             self.slices[name] = slices.narrow(low, high)
         if whole is not None:
             self.slices.update(whole)
-            self.rows = {**rows, **whole}
         self.capacity: dict[str, N] = {}
         self._row_ranges: dict[str, tuple[N, N]] = {}
         for loop in signature.loops:
             self.capacity[loop.name] = self._capacity(loop)
+
+    def _reads(self, loop: Loop) -> tuple[Read, ...]:
+        """The time ranges that a loop reads around its grid points."""
+        if not loop.stamped:
+            return loop.reads
+        rows, *others = loop.reads
+        before = self.rows[rows.object].buffer.before
+        return Read(rows.object, -before, 0), *others
+
+    def _stamps(
+        self, loop: Loop, needed: tuple[N, N], first: N, last: N
+    ) -> tuple[N, N]:
+        """Widen a range of stamps by those of rows that other loops read."""
+        low, high = needed
+        rows = self.rows[loop.reads[0].object]
+        begin, stop = rows.find(low, high)
+        exists = begin < stop
+        earliest = choose(exists, rows.stamp_of(begin), LATEST)
+        latest = choose(exists, rows.stamp_of(most(stop - 1, 0)), EARLIEST)
+        return least(first, earliest), most(last, latest)
 
     def _extent(self, loop: Loop, needed: tuple[N, N] | None) -> tuple[N, N]:
         """The cells that are owned or that other loops read, and the seam cell."""
@@ -108,7 +129,9 @@ class Extents(Generic[N]):
                 choose(exists, first, LATEST),
                 choose(exists, last, EARLIEST),
             )
-        if needed is not None:
+        if needed is not None and loop.stamped:
+            first, last = self._stamps(loop, needed, first, last)
+        elif needed is not None:
             low, high = needed
             exists = low < high
             low, high = ceil_to(loop.tdom, low + 1), ceil_to(loop.tdom, high)

@@ -71,18 +71,11 @@ class RowSlices(Generic[N]):
         buffer = self.buffer
         if buffer.layout is TimeLayout.SAMPLED:
             first = (low - self.start) // buffer.period
-            stop = -((self.start - high) // buffer.period)
         else:
             first = self._search(buffer.ordered_ends(), low, "right")
-            if buffer.starts is not None:
-                stop = self._search(buffer.starts, high, "left")
-            else:
-                assert buffer.ends is not None
-                stop = 1 + self._search(buffer.ends, high, "left")
-                stop = choose(self.start < high, stop, 0)
         exists = low < high
         first = choose(exists, most(least(first, self.count), 0), 0)
-        stop = choose(exists, least(stop, self.count), 0)
+        stop = choose(exists, least(self._count_started(high), self.count), 0)
         return first, most(stop, first)
 
     def cover(self, first: N, stop: N) -> N:
@@ -97,6 +90,38 @@ class RowSlices(Generic[N]):
         end: N = int(ends[last]) if isinstance(last, int) else ends[last]
         end = least(end, least(start, 0) + ENDLESS)  # so that the difference fits
         return choose(first < stop, end - start, 0)
+
+    def find_stamped(self, low: N, high: N) -> tuple[N, N]:
+        """Where the rows are that are stamped within `(low, high]`."""
+        before = self.buffer.before
+        first, stop = (
+            most(least(self._count_started(time - before + 1), self.count), 0)
+            for time in (low, high)
+        )
+        exists = low < high
+        return choose(exists, first, 0), choose(exists, most(stop, first), 0)
+
+    def stamp_of(self, row: N) -> N:
+        """The stamp of a row of each slice, or any number where there is none."""
+        buffer = self.buffer
+        if buffer.starts is None:
+            return self._start_of(row) + buffer.before
+        place = most(least(self.first + row, buffer.n - 1), 0)
+        if isinstance(place, int):
+            return int(buffer.starts[place]) + buffer.before
+        starts: I64Array = buffer.starts[place]
+        return starts + buffer.before
+
+    def _count_started(self, time: N) -> N:
+        """How many rows of each slice start before a time; of samples maybe more."""
+        buffer = self.buffer
+        if buffer.layout is TimeLayout.SAMPLED:
+            return -((self.start - time) // buffer.period)
+        if buffer.starts is not None:
+            return self._search(buffer.starts, time, "left")
+        assert buffer.ends is not None
+        count = 1 + self._search(buffer.ends, time, "left")
+        return choose(self.start < time, count, 0)
 
     def _search(self, times: Times, wanted: N, side: Literal["left", "right"]) -> N:
         """`searchsorted` of a time in the slice of each call."""
@@ -136,6 +161,7 @@ ROW_NUMBERS: dict[SlotKind, Callable[[RowSlices[Any], int], Any]] = {
     SlotKind.ROWS: lambda rows, _: rows.count,
     SlotKind.START: lambda rows, _: rows.start,
     SlotKind.PERIOD: lambda rows, _: rows.buffer.period,
+    SlotKind.BEFORE: lambda rows, _: rows.buffer.before,
     SlotKind.STARTS: lambda rows, _: address(rows.buffer.starts) + 8 * rows.here,
     SlotKind.ENDS: lambda rows, _: address(rows.buffer.ends) + 8 * rows.here,
     SlotKind.VALUES: _value_address,

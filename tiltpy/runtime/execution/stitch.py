@@ -1,6 +1,7 @@
 """Putting an output's pieces together: a seam splits no snapshot and joins no two.
 
-A piece holds every snapshot that overlaps its chunk. One that begins before the chunk
+A piece holds every snapshot that overlaps its chunk, and of a row object the rows that
+are stamped in it. One that begins before the chunk
 stands in the piece before it already: there it is made longer, and the piece starts
 with its next row. A sweep starts one cell early to know where its first snapshot
 begins; a vector kernel says that its first cell goes on. Rows are never moved.
@@ -27,8 +28,13 @@ Made = TypeVar("Made")
 
 
 def events_of(piece: Made, type: Type) -> Made | SnapshotBuffer:
-    """The piece without the rows of a scalar that are null: they are no snapshots."""
+    """The piece without the rows of a scalar that are null: they are no snapshots.
+
+    A row object has null rows only where it is asked to.
+    """
     if not isinstance(piece, SnapshotBuffer) or not isinstance(type, Scalar):
+        return piece
+    if piece.row_object:
         return piece
     if piece.columns[0].validity is None:
         return piece
@@ -89,6 +95,7 @@ class Stitcher:
         """The pieces, cut to the domain; one for all that lie side by side."""
         if self.pieces:
             self.pieces = _join(self.pieces)
+        if self.pieces and self.tdom.rows is None:
             self.pieces[:1] = _from(self.pieces[0], self.domain.start)
             self.pieces[-1:] = _until(self.pieces[-1], self.domain.end)
         return self.pieces

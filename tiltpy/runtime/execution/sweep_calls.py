@@ -1,6 +1,7 @@
 """Chunks that a sweep kernel computes: a call for each."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -72,7 +73,8 @@ class SweepChunks:
                 owned = output.cells.of(call)
                 if owned.some:
                     pieces[output.loop.name] = output.snapshots_of(call)
-                    cells[output.loop.name] = owned
+                    if not output.loop.stamped:
+                        cells[output.loop.name] = owned
             yield 1, pieces, cells
 
 
@@ -92,6 +94,19 @@ class _ChunkOutput:
             self.first, self.stop = coverage.row_range(loop)
 
     def snapshots_of(self, call: int) -> SnapshotBuffer:
+        """The snapshots that a call wrote, of a row object those that it owns."""
+        piece = self._piece_of(call)
+        if not self.loop.stamped:
+            return piece
+        before = self.coverage.slices[self.loop.reads[0].object].buffer.before
+        owned = self.cells.of(call)
+        starts, _ = piece.times()
+        first, stop = starts.searchsorted(
+            [owned.first - before, owned.last - before + 1]
+        )
+        return replace(piece.slice(int(first), int(stop)), row_object=True)
+
+    def _piece_of(self, call: int) -> SnapshotBuffer:
         """The snapshots that a call wrote."""
         loop, count = self.loop, self.counts[call]
         payload = self.table.payload(loop, call, count, copy=self.copy)
@@ -112,4 +127,6 @@ class _ChunkOutput:
             .view(np.int64)
             for kind in TIMES
         )
-        return SnapshotBuffer(TimeLayout.INTERVALS, count, 0, 1, starts, ends, payload)
+        layout = TimeLayout.OVERLAPPING if loop.stamped else TimeLayout.INTERVALS
+        fifo = not loop.stamped
+        return SnapshotBuffer(layout, count, 0, 1, starts, ends, payload, fifo)

@@ -110,10 +110,18 @@ class Coverage(Extents[N]):
     # -- what stands in the slots -----------------------------------------------------
 
     def row_range(self, loop: Loop) -> tuple[N, N]:
-        """The rows that a map over rows visits, counted from the first of each call."""
+        """The rows that a loop over rows visits, from the first of each call on."""
         known = self._row_ranges.get(loop.name)
         if known is not None:
             return known
+        if loop.stamped:
+            first, last = self.extents[loop.name]
+            rows = self.slices[loop.reads[0].object]
+            row_range = rows.find_stamped(
+                first - 1, choose(first <= last, last, first - 1)
+            )
+            self._row_ranges[loop.name] = row_range
+            return row_range
         owned = self.cells.get(loop.name)
         if owned is None:
             return self.zero, self.zero

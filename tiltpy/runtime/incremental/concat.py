@@ -42,7 +42,10 @@ def gather(pieces: Sequence[SnapshotBuffer], payload: Type) -> SnapshotBuffer:
                 whole[offset : offset + piece.n] = part_times
         buffer = lay_out(*times, _laid(pieces, offsets, payload))
     points = all(piece.points for piece in pieces)
-    return replace(buffer, points=points, domain_end=pieces[-1].domain_end)
+    last = pieces[-1]
+    return replace(
+        buffer, points=points, domain_end=last.domain_end, before=last.before
+    )
 
 
 def drop_before(buffer: SnapshotBuffer, time: int, payload: Type) -> SnapshotBuffer:

@@ -33,7 +33,12 @@ def keep_rows(buffer: SnapshotBuffer, mask: BoolArray, payload: Type) -> Snapsho
     starts, ends = buffer.times()
     columns = tuple(keep_values(column, mask) for column in buffer.columns)
     rows = lay_out(starts[mask], ends[mask], columns)
-    return replace(rows, points=buffer.points, domain_end=buffer.domain_end)
+    return replace(
+        rows,
+        points=buffer.points,
+        domain_end=buffer.domain_end,
+        before=buffer.before,
+    )
 
 
 def keep_values(column: Column, mask: BoolArray) -> Column:
@@ -90,7 +95,12 @@ def keep_events(
     payloads = tuple(keep_values(column, mask) for column in source.columns)
     offsets = offsets_of(counts[nonempty])
     buffer = lay_out(starts, ends, payloads, offsets[1:-1])
-    buffer = replace(buffer, points=source.points, domain_end=source.domain_end)
+    buffer = replace(
+        buffer,
+        points=source.points,
+        domain_end=source.domain_end,
+        before=source.before,
+    )
     firsts, lasts = starts[offsets[:-1]], groups.lasts[nonempty]
     return remaining, Groups.of(buffer, offsets, firsts, lasts)
 

@@ -145,7 +145,7 @@ def _lay_out_stamped(
     else:
         ends = stamps + after if after else stamps
         buffer = lay_out(stamps - before, ends, columns, breaks)
-    return replace(buffer, points=lifetime.is_point)
+    return replace(buffer, points=lifetime.is_point, before=before)
 
 
 def _until_next(

@@ -134,7 +134,7 @@ class Groups:
             else:
                 buffer = lay_out(rows.starts, rows.ends, columns)
         end = None if rows.domain_end is None else int(self.lasts[key])
-        return replace(buffer, points=rows.points, domain_end=end)
+        return replace(buffer, points=rows.points, domain_end=end, before=rows.before)
 
 
 def without_nulls(column: Column, rows: int) -> Column:

@@ -9,7 +9,7 @@ can be read but once, and other frames should not be converted twice, so all of 
 one table (`read_rows`), validated before all else.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -217,6 +217,7 @@ def _read_samples(
     if count == 0:
         return InputRows(SnapshotBuffer.empty(declared.type), samples.stamps)
     buffer = make_sampled(samples.start, samples.period, count, payload)
+    buffer = replace(buffer, before=samples.period)
     return InputRows(_select_events(buffer, present, declared.type), samples.stamps)
 
 

@@ -61,9 +61,11 @@ class KeyBatch:
             if loop.name in self.ranges
         }
         snapshots = {}
+        rows = {loop.name for loop in self.sweep.signature.loops if loop.stamped}
         for name, made in self._sweep(owned, self.keys, scratch).items():
-            cut = made.cut(self.ranges[name].domains)
-            snapshots[name] = KeySnapshots((cut.buffer(),), self.keys, cut.counts)
+            cut = made if name in rows else made.cut(self.ranges[name].domains)
+            buffer = cut.buffer(row_object=name in rows)
+            snapshots[name] = KeySnapshots((buffer,), self.keys, cut.counts)
         return snapshots
 
     def _sweep(

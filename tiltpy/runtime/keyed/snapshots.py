@@ -27,10 +27,20 @@ class KeyedSnapshots:
     counts: I64Array
     shared: bool = False
 
-    def buffer(self) -> SnapshotBuffer:
+    def buffer(self, *, row_object: bool = False) -> SnapshotBuffer:
         """All of them; only those of one key are in order."""
-        layout, n = TimeLayout.INTERVALS, len(self.starts)
-        return SnapshotBuffer(layout, n, 0, 1, self.starts, self.ends, self.columns)
+        layout = TimeLayout.OVERLAPPING if row_object else TimeLayout.INTERVALS
+        return SnapshotBuffer(
+            layout,
+            len(self.starts),
+            0,
+            1,
+            self.starts,
+            self.ends,
+            self.columns,
+            fifo=not row_object,
+            row_object=row_object,
+        )
 
     def keep(self, mask: BoolArray) -> "KeyedSnapshots":
         """Keep those that a mask selects."""

@@ -95,7 +95,7 @@ class SweepBatch:
                 for kind in TIMES
             )
         made = KeyedSnapshots(starts, ends, payload, counts, shared=loop.implicit_times)
-        if isinstance(loop.type, Scalar):
+        if isinstance(loop.type, Scalar) and not loop.stamped:
             made = made.drop_nulls()
         return self._drop_others(loop, made)
 
@@ -104,6 +104,8 @@ class SweepBatch:
 
         The one that ends at a seam, or goes on over it, may still be the first.
         """
+        if loop.stamped:
+            return self._drop_unowned(loop, made)
         cells = self.cells[loop.name]
         whole = ~np.asarray(cells.seam) & np.asarray(cells.final)
         if loop.shape is Shape.ROWS and whole.all():
@@ -115,6 +117,18 @@ class SweepBatch:
             return made
         low = np.where(cells.some, cells.first - loop.tdom.precision, LATEST)
         return made.keep_overlapping(low, np.where(cells.some, cells.last, EARLIEST))
+
+    def _drop_unowned(self, loop: Loop, made: KeyedSnapshots) -> KeyedSnapshots:
+        """Drop the rows of a row object that are stamped elsewhere."""
+        before = self.coverage.slices[loop.reads[0].object].buffer.before
+        cells, extent = self.cells[loop.name], self.coverage.extents[loop.name]
+        owned = (cells.first == extent[0]) & (cells.last == extent[1])
+        if (owned | (made.counts == 0)).all():
+            return made
+        low = np.where(cells.some, cells.first - before, LATEST)
+        high = np.where(cells.some, cells.last - before, EARLIEST)
+        keys = np.repeat(np.arange(len(made.counts)), made.counts)
+        return made.keep((made.starts >= low[keys]) & (made.starts <= high[keys]))
 
 
 def _times(array: Array, count: int, *, copy: bool) -> I64Array:

@@ -85,7 +85,11 @@ class KeyColumns:
         return max(1, MOST_BYTES // longest)
 
 
-def sort_by_end(table: pa.Table) -> pa.Table:
-    """Sort a table in order of key and time by start, end and key instead."""
-    by_time = [(name, "ascending") for name in ("start", "end")]
+def sort_by_time(table: pa.Table, *, tied: bool) -> pa.Table:
+    """Sort a table in order of key and time by start, end and key instead.
+
+    `tied`: rows that start together are in tie order, whenever they end.
+    """
+    times = ("start",) if tied else ("start", "end")
+    by_time = [(name, "ascending") for name in times]
     return table.take(pc.sort_indices(table, sort_keys=by_time))  # stable: by key then

@@ -9,18 +9,20 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tiltpy.runtime.arrays.dictionary import Strings, split_to_fit
-from tiltpy.runtime.arrays.snapshot_buffer import Column
+from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
 from tiltpy.runtime.arrays.views import arrow_type, column_array
 from tiltpy.runtime.arrow.time_payloads import output_type, ticks_array
 from tiltpy.runtime.arrow.timestamps import OutputStamp, from_ticks
 from tiltpy.runtime.concurrency.offload import offload
 from tiltpy.runtime.execution.stitch import Piece
-from tiltpy.runtime.results.key_columns import KeyColumns, sort_by_end
+from tiltpy.runtime.results.key_columns import KeyColumns, sort_by_time
 from tiltpy.runtime.results.keyed_bitmaps import KeyedBitmaps
-from tiltpy.types import STRING, Scalar, Struct, Type, columns
+from tiltpy.types import ENDLESS, STRING, Scalar, Struct, Type, columns
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,7 +117,7 @@ class TableFormat:
         ]
         table = pa.Table.from_arrays(arrays, schema=schema)
         if rows.keys is not None and rows.keys.order == "time":
-            table = sort_by_end(table)
+            table = sort_by_time(table, tied=any(map(_are_rows, rows.pieces)))
         return table
 
     def _chunks(
@@ -126,7 +128,7 @@ class TableFormat:
         A chunk has `most` snapshots at most.
         """
         pairs = list(zip(columns(self.type), snapshots.columns, strict=True))
-        times = [from_ticks(t, self.stamp, self.name) for t in snapshots.times()]
+        times = list(self._times(snapshots, keyed=most is not None))
         arrays = [
             self._array(values, snapshots.n, scalar) for (_, scalar), values in pairs
         ]
@@ -147,6 +149,25 @@ class TableFormat:
             payload = [self._field(of, slices) for _, of in fields]
             yield [*(time[chunk] for time in times), *payload]
 
+    def _times(
+        self, snapshots: Piece | KeyedBitmaps, *, keyed: bool
+    ) -> Iterator[pa.Array]:
+        """Make the columns of starts and ends.
+
+        Of a row object a lifetime is not cut: one without end has none. Such are the
+        last rows of an input, or of each key.
+        """
+        starts, ends = snapshots.times()
+        yield from_ticks(starts, self.stamp, self.name)
+        rows = _are_rows(snapshots)
+        latest = ends if keyed else ends[-1:]
+        if rows and len(ends) and latest.max() >= ENDLESS:
+            endless = ends >= ENDLESS
+            known = from_ticks(np.where(endless, 0, ends), self.stamp, self.name)
+            yield pc.if_else(pa.array(endless), None, known)
+            return
+        yield from_ticks(ends, self.stamp, self.name)
+
     def _field(self, of: Type, arrays: Iterator[pa.Array]) -> pa.Array:
         """Make a field of the next columns; a struct is null where its first one is."""
         first = next(arrays)
@@ -162,6 +183,11 @@ class TableFormat:
             return column_array(column, count, scalar)
         kind = output_type(scalar, self.stamp)
         return ticks_array(column, count, scalar, kind, self.name)
+
+
+def _are_rows(snapshots: Piece | KeyedBitmaps) -> bool:
+    """Tell whether snapshots are rows of a row object."""
+    return isinstance(snapshots, SnapshotBuffer) and snapshots.row_object
 
 
 def _split(

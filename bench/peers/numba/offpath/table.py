@@ -100,6 +100,7 @@ IRREGULAR: dict[str, Loop] = {
     "vwap 1s at trades": AtTimes(events.vwap, sizes=(SECOND,)),
     "OHLCV bars of 1s": AtTimes(events.bars, 5 * DOUBLE, (SECOND,)),
     "as-of: trades and mid quotes": AtTimes(states.as_of),
+    "as-of over rows: tied trades": AtTimes(states.as_of),
     "median 10s at trades": AtTimes(events.median, sizes=(10 * SECOND,)),
     "interval join": AtTimes(states.join),
     "time-weighted mean of 60": AtTimes(states.time_mean, sizes=(60, 10), most=3),
@@ -119,6 +120,7 @@ KEYED: dict[str, Loop] = {
     "session start by key": ByKey(keyed.session_start, BOOL, (2 * MINUTE,)),
     "row before by key": ByKey(keyed.row_before, sizes=(HOUR,)),
     "as-of by 500 symbols": ByKey(keyed.as_of),
+    "as-of over rows by 500 symbols": ByKey(keyed.as_of),
 }
 """Where rows are grouped in each run, or go out in order of time, there is no loop."""
 

@@ -130,6 +130,7 @@ IRREGULAR: dict[str, Ask] = {
     "OHLCV bars of UTC days": _day_bars("UTC"),
     "OHLCV bars of Berlin days": _day_bars("Europe/Berlin"),
     "as-of: trades and mid quotes": _as_of,
+    "as-of over rows: tied trades": _as_of,
     "median 10s at trades": _at_events(
         PRICE.rolling_median_by("ts", f"{10 * SECOND}i"), of="trade"
     ),
@@ -165,6 +166,7 @@ KEYED: dict[str, Ask] = {
         pl.when(TS.diff() < HOUR).then(X.diff()).over("k"), "k"
     ),
     "as-of by 500 symbols": _as_of_by_key,
+    "as-of over rows by 500 symbols": _as_of_by_key,
 }
 
 PANES = {
