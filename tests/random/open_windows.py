@@ -97,7 +97,10 @@ class _Opener:
         """The window with another left end."""
         kind = self.random.choice(("past", "rows", "since", "after"))
         if window.object in self.same_rows:
-            kind = "past"  # limits by row are refused
+            kind = "past"  # limits by row are refused, but the last of an input
+            if window.end == 0 and self.query.input(window.object) is not None:
+                kind = self.random.choice(("past", "rows", "rows"))
+        by_row = kind == "rows" and window.object in self.same_rows
         limit: Limit | None = None
         if kind == "rows":
             limit = LastRows(self.random.choice((1, 2, 3, 5)))
@@ -106,7 +109,7 @@ class _Opener:
         edge: Edge | None = "start" if kind == "after" and limit is not None else None
         near = limit is not None and self.random.random() < 0.3
         start = window.start if near else ALL_PAST
-        return replace(window, start=start, limit=limit, edge=edge)
+        return replace(window, start=start, limit=limit, edge=edge, by_row=by_row)
 
     def look(self, node: Reduce) -> Window:
         """An as-of look in the direction of a reduction."""

@@ -1,5 +1,6 @@
 """Windows without a fixed length: all the past, last rows, restarts, as-of looks."""
 
+from collections.abc import Callable
 from random import Random
 
 import pyarrow as pa
@@ -8,7 +9,9 @@ import pytest
 import tiltpy as tilt
 from tests.compare import first_difference
 from tests.compiled import random_setting, run_compiled
-from tests.random.open_windows import random_open_case
+from tests.random.open_windows import open_windows, random_open_case
+from tests.random.queries import Case
+from tests.random.row_queries import random_row_case
 from tiltpy.frontend.parse import parse
 from tiltpy.interpreter.evaluate import interpret
 from tiltpy.ir.print.query import format_query
@@ -18,8 +21,8 @@ BATCH = 30
 DEEPER = 12
 
 
-def check(seed: int) -> bool:
-    case = random_open_case(seed)
+def check(seed: int, draw: Callable[[int], Case | None] = random_open_case) -> bool:
+    case = draw(seed)
     if case is None:
         return False
     text = format_query(case.query)
@@ -44,6 +47,15 @@ def test_random_queries_with_open_windows(batch: int, *, deep: bool) -> None:
     for first in range(batch * BATCH, CASES * (DEEPER if deep else 1), CASES):
         checked += sum(map(check, range(first, first + BATCH)))
     assert checked > BATCH // 5
+
+
+def random_open_row_case(seed: int) -> Case | None:
+    return open_windows(random_row_case(seed, exact=True), seed)
+
+
+def test_random_queries_over_rows_with_open_windows(*, deep: bool) -> None:
+    seeds = range(CASES * DEEPER if deep else CASES // 2)
+    assert sum(check(seed, random_open_row_case) for seed in seeds) > len(seeds) // 8
 
 
 ROWS = {1: 4.0, 3: 1.0, 4: 6.0, 9: 2.0, 10: 5.0}

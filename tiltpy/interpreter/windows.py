@@ -106,15 +106,25 @@ def _low(window: Window, time: int) -> int:
 
 
 def _members(
-    meaning: Meaning, window: Window, rows: Sequence[Snapshot | Event], time: int
+    meaning: Meaning,
+    window: Window,
+    rows: Sequence[Snapshot | Event],
+    time: int,
+    own_row: int | None = None,
 ) -> tuple[list[int], float, float]:
-    """Find which rows the window at a time holds, and the bounds of that window."""
+    """Find which rows the window at a time holds, and the bounds of that window.
+
+    `own_row` is the number of the row with which one by row ends.
+    """
     low = -inf if window.start == ALL_PAST else _low(window, time)
     high = inf if window.end == ALL_FUTURE else time + window.end
     if window.edge == "end":
         begun = [i for i, row in enumerate(rows) if row.end <= high]
     else:
         begun = [i for i, row in enumerate(rows) if row.start < high]
+    if window.by_row:
+        assert own_row is not None
+        begun = list(range(own_row + 1))
     match window.limit:
         case LastRows(count=count):
             begun = begun[-count:]
@@ -149,7 +159,7 @@ def reduce_window(
     """Fold the window's snapshots in order, each once, skipping φ."""
     time = scope.time
     within = _rows_between(meaning, expr.window, time, time)
-    members, low, high = _members(meaning, expr.window, within, time)
+    members, low, high = _members(meaning, expr.window, within, time, scope.row)
     rows = [within[i] for i in members]
     if expr.reduction in meaning.user_reductions:
         return fold_user_reduction(

@@ -162,7 +162,8 @@ class Window:
     there if that is later. It holds what overlaps it, or with an `edge` only what has
     this edge in it: the first tick or the last one. An as-of `look` sees one snapshot
     of those, by its distance to `t + center` if it looks for the nearest. With `cells`
-    it begins where they do, which is not before `t + start`, and ends at `t`. Not an
+    it begins where they do, which is not before `t + start`, and ends at `t`. One
+    `by_row` ends with the row over which its definition stands, in tie order. Not an
     expression: it stands inside a `Reduce` (or a cut) only.
     """
 
@@ -174,6 +175,7 @@ class Window:
     look: Look | None = None
     center: int = 0
     cells: CellSpan | None = None
+    by_row: bool = False
     span: Span = _span()
 
     @property

@@ -21,7 +21,7 @@ from tiltpy.frontend.elaboration.windows import (
 from tiltpy.frontend.hints import general
 from tiltpy.frontend.surface import syntax
 from tiltpy.ir.construct.structs import field
-from tiltpy.ir.nodes import At, Element, EventBound, Expr, Window
+from tiltpy.ir.nodes import At, Element, EventBound, Expr, LastRows, Window
 from tiltpy.source import Span
 from tiltpy.types import I64, Type
 
@@ -94,8 +94,7 @@ def _elaborate_element(elaborator: Elaborator, ref: syntax.Ref, payload: Type) -
     if frame is not None and frame.active:
         window = _read_alive(elaborator, ref)
     else:
-        window = read_window(elaborator, ref, resolve_object)
-        _refuse_rows(elaborator, window)
+        window = _end_with_row(elaborator, read_window(elaborator, ref, resolve_object))
     if frame is None:
         raise QueryError(
             "E0106",
@@ -114,21 +113,25 @@ def _elaborate_element(elaborator: Elaborator, ref: syntax.Ref, payload: Type) -
     return Element(payload, ref.span)
 
 
-def _refuse_rows(elaborator: Elaborator, window: Window) -> None:
-    """Refuse windows by row over the rows at which a body stands.
+def _end_with_row(elaborator: Elaborator, window: Window) -> Window:
+    """End a window of the last rows, at a row of the input itself, with that row.
 
-    They would end with the row itself, in tie order, and not with its stamp.
+    Others by row over the rows at which a body stands would end so, too.
     """
     scope, objects = elaborator.scope, elaborator.objects
-    if window.limit is not None and window.object in objects.same_rows(scope.tdom):
-        raise QueryError(
-            "E0003",
-            f"windows by row over the rows of ~{window.object} themselves are not in "
-            "this version",
-            window.span,
-            f"give the window two times, like {scope.time} - 10 : {scope.time}, or "
-            "count the rows that share a stamp in a column",
-        )
+    if window.limit is None or window.object not in objects.same_rows(scope.tdom):
+        return window
+    is_input = window.object in objects.lifetimes
+    if is_input and isinstance(window.limit, LastRows) and window.end == 0:
+        return replace(window, by_row=True)
+    raise QueryError(
+        "E0003",
+        f"this window by row over the rows of ~{window.object} themselves is not in "
+        "this version",
+        window.span,
+        f"write last n of an input, up to {scope.time}, or give the window two times, "
+        f"like {scope.time} - 10 : {scope.time}",
+    )
 
 
 def _read_alive(elaborator: Elaborator, ref: syntax.Ref) -> Window:

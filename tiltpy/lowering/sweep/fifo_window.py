@@ -29,6 +29,7 @@ from tiltpy.loops.build import (
     disj,
     greatest,
     i64,
+    le,
     lt,
     select,
     sub,
@@ -82,6 +83,7 @@ class SlidingWindow:
         self.low = low
         self.clips = ClipWatch(window, low)
         self.now: LExpr = i64(0)
+        self.own_row: LExpr | None = None
         self.occupied = False
         bound = bounds.shared_bound if steps else bounds.new_bound
         self.lo: RowBound | LimitedBound
@@ -245,7 +247,12 @@ class SlidingWindow:
             whole.insert(insertions, self.hi.row)
         arrived = self.builder.fresh(f"{self.rows.name}.arrived")
         block.set(arrived, self.hi.row)
-        self.hi.run(block, until, insertions)
+        if self.window.by_row:
+            assert self.own_row is not None
+            self.hi.set(insertions, add(self.hi.row, i64(1)))
+            block.add(While(le(self.hi.row, self.own_row), insertions.body()))
+        else:
+            self.hi.run(block, until, insertions)
         self._pass_limited(block, now, arrived)
         if self._stacks():
             self._flip(flip, self.hi.row)

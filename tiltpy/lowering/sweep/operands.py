@@ -284,7 +284,10 @@ class SweepOperands:
             if point not in settled
         }
         changes = [read.change for read in self.points.values()]
+        own = next((read.row for point, read in settled.items() if point.row), None)
         for slide in self.windows.values():
+            if isinstance(slide, SlidingWindow | RefoldedWindow):
+                slide.own_row = own
             slide.advance(block, self.now)
             changes.extend(slide.changes())
         for clipped in self.clipped.values():

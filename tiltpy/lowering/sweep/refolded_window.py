@@ -49,6 +49,7 @@ class RefoldedWindow(RunningWindow):
         super().__init__(builder, bounds, rows, window, restart, rankings=rankings)
         self.low = builder.fresh(f"{rows.name}.low")
         self.size = builder.fresh(f"{rows.name}.size")
+        self.own_row: LExpr | None = None
         self.next_end = builder.fresh(f"{rows.name}.ends")
 
     def start(self, block: Block) -> None:
@@ -76,7 +77,12 @@ class RefoldedWindow(RunningWindow):
         arriving = block.inner()
         exists = convert(self.rows.exists(self.hi.row), I64)
         arriving.set(self.size, add(self.size, exists))
-        self.hi.run(block, now, arriving)
+        if self.window.by_row:
+            assert self.own_row is not None
+            self.hi.set(arriving, add(self.hi.row, i64(1)))
+            block.add(While(le(self.hi.row, self.own_row), arriving.body()))
+        else:
+            self.hi.run(block, now, arriving)
         self._move_first(block, near)
         self._compare(block, first, stop, low)
         self._fold(block)
