@@ -103,7 +103,9 @@ def _refuse_visits(
     if sparse is not None:
         return Refusal(f"~{sparse} has far fewer rows than there are cells")
     definitions = geometry.query.definitions
-    if geometry.densified_inputs and all(_maps_rows(geometry, d) for d in definitions):
+    joins = any(definition.distinct for definition in definitions)  # packed rows
+    by_row = bool(geometry.densified_inputs) or joins
+    if by_row and all(_maps_rows(geometry, d) for d in definitions):
         return Refusal("a map over rows has fewer visits")
     if all(_prefers_rows(geometry, d, costs, apart=apart) for d in definitions):
         return Refusal("a scan of its rows has fewer visits")
