@@ -1,0 +1,206 @@
+"""The cookbook's recipes over random rows, beside pandas and plain loops."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+import tiltpy as tilt
+from tests.semantics.reference_pages import examples
+
+ROWS = 400
+
+
+def rows(seed: int, most: int) -> pd.DataFrame:
+    """Values in eighths, a kind and a user, from 1 to `most` ticks apart."""
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "time": np.cumsum(rng.integers(1, most + 1, ROWS)),
+            "value": 80 + np.cumsum(rng.integers(-8, 9, ROWS)) / 8,
+            "kind": rng.choice(["ok", "view", "buy", "error"], ROWS),
+            "user": rng.choice(["a", "b", "c"], ROWS),
+        }
+    )
+
+
+def recipe(output: str, frame: pd.DataFrame) -> pd.DataFrame:
+    """What a recipe says of some rows: its columns, by key and end."""
+    (example,) = (
+        example
+        for example in examples()
+        if example.place.startswith("cookbook.md") and f"~{output}[" in example.text
+    )
+    query = tilt.parse(example.text)
+    (name,) = example.rows
+    result = query.run(**{name: pa.Table.from_pandas(frame)})[output]
+    found = result.to_arrow().to_pandas()
+    return found.set_index([*result.keys, "end"]).drop(columns="start")
+
+
+def by_loop(values: pd.Series, step: Callable[[float], float]) -> pd.Series:
+    return pd.Series([step(value) for value in values], values.index)
+
+
+def test_totals_and_lags() -> None:
+    frame = rows(1, 5)[["time", "value"]].rename(columns={"value": "x"})
+    x = frame.set_index("time").x
+    agree(recipe("row", frame), pd.Series(range(1, ROWS + 1), x.index))
+    agree(recipe("total", frame), x.cumsum())
+    agree(recipe("change", frame), (x - x.shift(2)).dropna())
+
+
+def test_rows_that_repeat_the_one_before() -> None:
+    frame = rows(2, 5)[["time"]].assign(x=np.random.default_rng(2).integers(0, 3, ROWS))
+    x = frame.set_index("time").x
+    agree(recipe("changed", frame), x[x != x.shift()])
+
+
+def test_gain_since_yesterdays_close() -> None:
+    frame = rows(3, 20)[["time", "value"]].rename(columns={"value": "price"})
+    price = frame.set_index("time").price
+    midnight = (price.index - 1) // 24 * 24
+    close = pd.merge_asof(
+        pd.DataFrame({"time": midnight}), frame, on="time"
+    ).price.to_numpy()
+    agree(recipe("gain", frame), (price / close - 1).dropna())
+
+
+def test_crossing_averages() -> None:
+    frame = rows(4, 5)[["time", "value"]].rename(columns={"value": "x"})
+    x = frame.set_index("time").x
+    fast, slow = (x.ewm(alpha=alpha, adjust=False).mean() for alpha in (0.5, 0.25))
+    above = fast > slow
+    crosses = (above != above.shift()) & (np.arange(ROWS) > 0)
+    agree(recipe("cross", frame), above[crosses].map({True: 1, False: -1}))
+
+
+def test_sessions() -> None:
+    frame = rows(5, 20)[["time", "user"]].assign(click=1)
+    gaps = frame.groupby("user").time.diff()
+    number = (~(gaps <= 30)).groupby(frame.user).cumsum().rename("number")
+    grouped = frame.groupby(["user", number]).time
+    expected = grouped.agg(["first", "last", "count"]).reset_index()
+    agree(
+        recipe("session", frame),
+        pd.DataFrame(
+            {
+                "from": expected["first"],
+                "to": expected["last"],
+                "length": expected["last"] - expected["first"],
+                "rows": expected["count"],
+            }
+        ).set_index([expected.user, expected["last"]]),
+    )
+
+
+def test_a_switch_that_settles() -> None:
+    rng = np.random.default_rng(6)
+    frame = rows(6, 5)[["time"]].assign(switch=rng.integers(0, 2, ROWS).astype(bool))
+    signal = frame.set_index("time").switch
+    ticks = signal.reindex(range(signal.index[0], signal.index[-1] + 1)).ffill()
+    run = (ticks != ticks.shift()).cumsum()
+    sure = ticks.groupby(run).cumcount() >= 2
+    position = ticks[sure].reindex(ticks.index).ffill().dropna()
+    agree(recipe("position", frame), at_its_end(position))
+
+
+def test_two_limits() -> None:
+    rng = np.random.default_rng(7)
+    frame = rows(7, 5)[["time"]].assign(heat=rng.integers(10, 40, ROWS) * 1.0)
+    heat = frame.set_index("time").heat
+    known = heat.map(lambda value: 1.0 if value > 30 else (0.0 if value < 20 else None))
+    on = known.ffill().fillna(0.0).astype(bool)
+    ticks = on.reindex(range(on.index[0], on.index[-1] + 1)).ffill()
+    agree(recipe("on", frame), at_its_end(ticks))
+
+
+def at_its_end(values: pd.Series) -> pd.Series:
+    """The last tick of each run of equal values."""
+    return values[values != values.shift(-1)]
+
+
+def test_streaks_and_drawdowns() -> None:
+    frame = rows(8, 5)[["time", "value"]].rename(columns={"value": "x"})
+    x = frame.set_index("time").x
+    falls = ~(x > x.shift())
+    streak = (~falls).groupby(falls.cumsum()).cumsum()
+    below = x / x.cummax() - 1
+    agree(recipe("streak", frame), streak[1:])
+    agree(recipe("below", frame), below)
+    agree(recipe("worst", frame), below.cummin())
+
+
+def test_time_since_the_last_of_a_kind() -> None:
+    frame = rows(9, 9)[["time", "kind"]].rename(columns={"kind": "log"})
+    log = frame.set_index("time").log
+    last = log.index.to_series().where(log == "error").ffill()
+    agree(recipe("ago", frame), (log.index - last).dropna())
+
+
+def band_pass() -> Callable[[float], float]:
+    before: list[tuple[float, float]] = [(0.0, 0.0), (0.0, 0.0)]
+
+    def step(x: float) -> float:
+        (_, y1), (x2, y2) = before[-1], before[-2]
+        y = 0.25 * x - 0.25 * x2 + 0.5 * y1 - 0.5 * y2
+        before.append((x, y))
+        return y
+
+    return step
+
+
+def kalman() -> Callable[[float], float]:
+    known: list[tuple[float, float]] = []
+
+    def step(x: float) -> float:
+        if not known:
+            known.append((x, 2.0))
+        else:
+            level, variance = known[-1]
+            precision = 1 / (variance + 1) + 1 / 2
+            known.append(((level / (variance + 1) + x / 2) / precision, 1 / precision))
+        return known[-1][0]
+
+    return step
+
+
+def test_filters() -> None:
+    frame = rows(10, 5)[["time", "value"]].rename(columns={"value": "x"})
+    x = frame.set_index("time").x
+    agree(recipe("low", frame), x.ewm(alpha=0.25, adjust=False).mean())
+    agree(recipe("band", frame), by_loop(x, band_pass()))
+    agree(recipe("rounded", frame), by_loop(x, kalman()).round(2))
+
+
+def test_the_rate_of_a_counter() -> None:
+    rng = np.random.default_rng(11)
+    sent = np.cumsum(rng.integers(0, 50, ROWS)) % 500 * 1.0
+    frame = rows(11, 9)[["time"]].assign(sent=sent)
+    counter = frame.set_index("time").sent
+    grown = counter.diff().where(counter >= counter.shift(), counter)
+    agree(recipe("rate", frame), (grown / counter.index.diff())[1:])
+
+
+def test_a_funnel() -> None:
+    frame = rows(12, 20)[["time", "kind", "user"]].rename(columns={"kind": "event"})
+    buys, views = (frame[frame.event == kind] for kind in ("buy", "view"))
+    views = views.assign(seen=views.time)
+    both = pd.merge_asof(
+        *(buys, views), on="time", by="user", tolerance=60, allow_exact_matches=False
+    ).dropna(subset="seen")
+    agree(
+        recipe("bought", frame),
+        (both.time - both.seen).set_axis([both.user, both.time]).sort_index(),
+    )
+
+
+def agree(found: pd.DataFrame, expected: pd.DataFrame | pd.Series) -> None:
+    """The same columns at the same times, and enough of them."""
+    columns = expected.to_frame() if isinstance(expected, pd.Series) else expected
+    assert len(columns) > 20
+    assert found.index.tolist() == columns.index.tolist()
+    np.testing.assert_allclose(
+        found.to_numpy(float), columns.to_numpy(float), rtol=1e-9, atol=1e-9
+    )
