@@ -4,7 +4,7 @@
 draw the paper's figures 10, 8 and 9 as tables; `memory` is a run over more than fits,
 `median` a look at windows of growing length, `ablation` has each mechanism on and off,
 `spark` is one at Spark. Workloads that no kernel is tuned for are the family `offpath`,
-which has a table of its own.
+which has a table of its own; those of them that go on from row to row are `folds`.
 """
 
 import argparse
@@ -28,8 +28,8 @@ from bench.workloads.streams import Workload
 
 EVENTS = 20_000_000
 SEED = 2
-OFF_THE_PATH = "offpath"
-FAMILIES = (*dict.fromkeys(workload.family for workload in ALL), OFF_THE_PATH)
+OFF_THE_PATH, FOLDS = "offpath", "folds"
+FAMILIES = (*dict.fromkeys(workload.family for workload in ALL), OFF_THE_PATH, FOLDS)
 
 
 def _on_spark(
@@ -132,12 +132,13 @@ def _workloads(
 
 def _off_the_path(names: list[str], family: str | None) -> list[OffPath]:
     """Those of the family, if it is asked for, or one of its workloads."""
-    if not names:
-        return list(OFFPATH) if family == OFF_THE_PATH else []
+    if not names and family is None:
+        return []
     return [
         workload
         for workload in OFFPATH
-        if workload.name in names and family in (None, OFF_THE_PATH)
+        if (not names or workload.name in names)
+        and (family in (None, OFF_THE_PATH) or family == FOLDS == workload.group)
     ]
 
 

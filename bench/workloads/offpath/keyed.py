@@ -19,7 +19,7 @@ LAYOUTS: tuple[tuple[str, Layout], ...] = (("trade", "point"), ("quote", "until_
 Draw = Callable[[int, np.random.Generator], Array]
 
 
-def _rows(
+def hourly_rows(
     keys: int, hourly: float = 30, values: Draw = numbers, fewest: int = 50
 ) -> Make:
     """Rows `hourly` of each key on average, so many keys if each has `fewest` rows."""
@@ -45,18 +45,18 @@ def _skewed(events: int, random: np.random.Generator) -> Inputs:
 
 
 def _two_columns(events: int, random: np.random.Generator) -> Inputs:
-    rows = _rows(100)(events, random)["x"]
+    rows = hourly_rows(100)(events, random)["x"]
     venues = names_of(random.integers(0, 10, events)).dictionary_encode()
     return {"x": replace(rows, keys={**rows.keys, "venue": venues})}
 
 
 def _strings(events: int, random: np.random.Generator) -> Inputs:
-    rows = _rows(1000)(events, random)["x"]
+    rows = hourly_rows(1000)(events, random)["x"]
     return {"x": replace(rows, keys={"k": names_of(rows.keys["k"].to_numpy())})}
 
 
 def _shuffled(events: int, random: np.random.Generator) -> Inputs:
-    rows = _rows(1000)(events, random)["x"]
+    rows = hourly_rows(1000)(events, random)["x"]
     assert rows.ends is not None
     return {"x": replace(rows, ends=random.permutation(rows.ends))}
 
@@ -97,8 +97,8 @@ def workload(
 
 
 MEANS = (
-    workload("mean 1h at rows, 10 keys", _MEAN, _rows(10)),
-    workload("mean 1h at rows, 10,000 keys", _MEAN, _rows(10_000)),
+    workload("mean 1h at rows, 10 keys", _MEAN, hourly_rows(10)),
+    workload("mean 1h at rows, 10,000 keys", _MEAN, hourly_rows(10_000)),
     workload("mean 1h at rows, Zipf", _MEAN, _skewed),
     workload(
         "mean 1h at rows, two columns",
@@ -108,15 +108,15 @@ MEANS = (
     ),
     replace(workload("mean 1h, strings, not bound", _MEAN, _strings), bound=False),
     replace(workload("mean 1h, shuffled, not bound", _MEAN, _shuffled), bound=False),
-    workload("mean 1h at rows, 10^6 keys", _MEAN, _rows(MILLION, fewest=1)),
-    replace(workload("mean 1h, order of time", _MEAN, _rows(100)), order="time"),
+    workload("mean 1h at rows, 10^6 keys", _MEAN, hourly_rows(MILLION, fewest=1)),
+    replace(workload("mean 1h, order of time", _MEAN, hourly_rows(100)), order="time"),
 )
 
 BY_KEY = (
     workload(
         "300,000 keys, panes of 1h",
         f"{_HOURLY}~out[w] = sum(~x[w-{HOUR} : w])",
-        _rows(300_000, hourly=1, fewest=3),
+        hourly_rows(300_000, hourly=1, fewest=3),
     ),
     workload(
         "count, sum, max of 1h each 5m",
@@ -126,21 +126,23 @@ w = TDom(-∞, ∞, {5 * MINUTE})
     count = count(~x[w-{HOUR} : w]), sum = sum(~x[w-{HOUR} : w]),
     max = max(~x[w-{HOUR} : w])
 }}""",
-        _rows(10_000),
+        hourly_rows(10_000),
     ),
     workload(
         "nunique 1h by key",
         f"{_HOURLY}~out[w] = nunique(~x[w-{HOUR} : w])",
-        _rows(1000, 300, kinds),
+        hourly_rows(1000, 300, kinds),
         inputs="input x by k : i64 time ts point",
     ),
     workload(
         "session start by key",
         f"~out[t] = session_start(~x, {2 * MINUTE})",
-        _rows(1000),
+        hourly_rows(1000),
     ),
     workload(
-        "row before by key", f"~out[t] = ~x[t] - last(~x[t-{HOUR} : t-1])", _rows(1000)
+        "row before by key",
+        f"~out[t] = ~x[t] - last(~x[t-{HOUR} : t-1])",
+        hourly_rows(1000),
     ),
     workload(
         "as-of by 500 symbols",

@@ -10,6 +10,7 @@ from bench.peers.numba.calls import compiled
 from bench.peers.numba.offpath import (
     chains,
     events,
+    folds,
     gaps,
     keyed,
     states,
@@ -27,6 +28,8 @@ from bench.peers.numba.offpath.calls import (
 )
 from bench.peers.peer import Peer
 from bench.workloads.offpath.chains import OUTPUTS, WINDOWS
+from bench.workloads.offpath.folds import ALPHA, GAIN, LAST, MIDDLE, PEAK
+from bench.workloads.offpath.folds import PAUSE as BETWEEN_SESSIONS
 from bench.workloads.offpath.irregular import BEFORE, PAUSE, ROWS, SECOND
 from bench.workloads.offpath.keyed import HOUR, MINUTE
 from bench.workloads.offpath.rows import Inputs, OffPath
@@ -124,7 +127,16 @@ KEYED: dict[str, Loop] = {
 }
 """Where rows are grouped in each run, or go out in order of time, there is no loop."""
 
-LOOPS = SAMPLED | CHAINS | IRREGULAR | KEYED
+FOLDS: dict[str, Loop] = {
+    "running total": AtTimes(folds.total),
+    "cumulative maximum": AtTimes(folds.highest),
+    "mean of the last 20 rows": AtTimes(folds.last_mean, sizes=(LAST,)),
+    "ema of rows": AtTimes(folds.ema, sizes=(ALPHA,)),
+    "biquad of rows": AtTimes(folds.biquad, sizes=(GAIN, MIDDLE, PEAK)),
+    "sessions of 10,000 users": ByKey(folds.sessions, 2 * INTEGER, (BETWEEN_SESSIONS,)),
+}
+
+LOOPS = SAMPLED | CHAINS | IRREGULAR | KEYED | FOLDS
 
 
 def peer(workload: OffPath, inputs: Inputs, *, plain: bool = False) -> Peer | None:

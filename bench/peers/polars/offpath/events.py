@@ -15,7 +15,8 @@ X, TS = pl.col("x"), pl.col("ts")
 PRICE, SIZE = pl.col("price"), pl.col("size")
 
 
-def _at_events(out: pl.Expr, *keys: str, of: str = "x") -> Ask:
+def at_events(out: pl.Expr, *keys: str, of: str = "x") -> Ask:
+    """Ask for an expression at each row."""
     return lambda frames: frames[of].select(*keys, "ts", out=out)
 
 
@@ -120,18 +121,18 @@ def _panes_by_key(out: pl.Expr) -> Ask:
 
 IRREGULAR: dict[str, Ask] = {
     "mean of 100 rows, one tie": _each_stamp(_by_time(X, ROWS)),
-    "rows left out, mean 20": _at_events(_by_time(X, 20)),
-    "session start": _at_events((TS.diff() > PAUSE).fill_null(value=True)),
-    "row before": _at_events(pl.when(TS.diff() < BEFORE).then(X.diff())),
-    "mean of 1 rows": _at_events(_by_time(X, ROWS // 100)),
-    "mean of 3 rows": _at_events(_by_time(X, 3 * ROWS // 100)),
-    "vwap 1s at trades": _at_events(_vwap(), of="trade"),
+    "rows left out, mean 20": at_events(_by_time(X, 20)),
+    "session start": at_events((TS.diff() > PAUSE).fill_null(value=True)),
+    "row before": at_events(pl.when(TS.diff() < BEFORE).then(X.diff())),
+    "mean of 1 rows": at_events(_by_time(X, ROWS // 100)),
+    "mean of 3 rows": at_events(_by_time(X, 3 * ROWS // 100)),
+    "vwap 1s at trades": at_events(_vwap(), of="trade"),
     "OHLCV bars of 1s": _bars,
     "OHLCV bars of UTC days": _day_bars("UTC"),
     "OHLCV bars of Berlin days": _day_bars("Europe/Berlin"),
     "as-of: trades and mid quotes": _as_of,
     "as-of over rows: tied trades": _as_of,
-    "median 10s at trades": _at_events(
+    "median 10s at trades": at_events(
         PRICE.rolling_median_by("ts", f"{10 * SECOND}i"), of="trade"
     ),
     "12 windows of trades": _windows_of_trades,
@@ -148,9 +149,9 @@ MEANS_BY_KEY = {
             "mean 1h, shuffled, not bound",
             "mean 1h, order of time",
         ),
-        _at_events(_by_time(X, HOUR).over("k"), "k"),
+        at_events(_by_time(X, HOUR).over("k"), "k"),
     ),
-    "mean 1h at rows, two columns": _at_events(
+    "mean 1h at rows, two columns": at_events(
         _by_time(X, HOUR).over("k", "venue"), "k", "venue"
     ),
 }
@@ -159,10 +160,10 @@ KEYED: dict[str, Ask] = {
     **MEANS_BY_KEY,
     "300,000 keys, panes of 1h": _panes_by_key(X.sum()),
     "nunique 1h by key": _panes_by_key(X.n_unique()),
-    "session start by key": _at_events(
+    "session start by key": at_events(
         (TS.diff() > 2 * MINUTE).fill_null(value=True).over("k"), "k"
     ),
-    "row before by key": _at_events(
+    "row before by key": at_events(
         pl.when(TS.diff() < HOUR).then(X.diff()).over("k"), "k"
     ),
     "as-of by 500 symbols": _as_of_by_key,

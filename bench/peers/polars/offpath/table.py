@@ -14,10 +14,11 @@ from bench.outcome import Cells, Outcome, Table
 from bench.peers.keyed_rows import one_column
 from bench.peers.peer import Peer
 from bench.peers.polars.offpath.events import IRREGULAR, KEYED, PANES, Ask
+from bench.peers.polars.offpath.folds import FOLDS
 from bench.peers.polars.offpath.sampled import CHAINS, PERIODS, SAMPLED
 from bench.workloads.offpath.rows import Inputs, OffPath
 
-ASKED: dict[str, Ask] = SAMPLED | CHAINS | IRREGULAR | KEYED
+ASKED: dict[str, Ask] = SAMPLED | CHAINS | IRREGULAR | KEYED | FOLDS
 
 
 def peer(workload: OffPath, inputs: Inputs) -> Peer | None:
@@ -67,7 +68,7 @@ def _outcome(workload: OffPath, inputs: Inputs, found: pl.DataFrame) -> Outcome:
 
 def _by_key(workload: OffPath, found: pl.DataFrame, keys: list[str]) -> Table:
     """In order of key, as tiltpy's are, or of time; panes begin with a key's rows."""
-    known = found.filter(pl.col("out").is_not_null())
+    known = found.drop_nulls()
     if workload.order == "key":
         known = known.sort(*keys, "ts")
     ends = known["ts"].to_numpy()
@@ -76,4 +77,6 @@ def _by_key(workload: OffPath, found: pl.DataFrame, keys: list[str]) -> Table:
         first = known.select(pl.col("first").min().over("k")).to_series()
         starts = np.maximum(starts, first.to_numpy() - 1)
     column = one_column([known[name].to_arrow() for name in keys])
-    return Table(starts, ends, (known["out"].to_numpy(),), column)
+    values = known.drop(*keys, "ts", "first", strict=False)
+    payload = tuple(each.to_numpy() for each in values)
+    return Table(starts, ends, payload, column)
