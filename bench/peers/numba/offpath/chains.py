@@ -91,13 +91,10 @@ def indicators(
         upper[i] = mean + 2 * deviation
         if i > 0:
             change = x[i] - x[i - 1]
-            up += max(change, 0.0)
-            moved += abs(change)
-        if i > 14:
-            old = x[i - 14] - x[i - 15]
-            up -= max(old, 0.0)
-            moved -= abs(old)
-        rsi[i] = np.nan if i == 0 else 50.0 if moved == 0 else 100 * up / moved
+            changes = min(i, 14)
+            up += (max(change, 0.0) - up) / changes
+            moved += (abs(change) - moved) / changes
+        rsi[i] = np.nan if i < 14 else 50.0 if moved == 0 else 100 * up / moved
         fast, fast_weights = fast * a + x[i], fast_weights * a + 1
         slow, slow_weights = slow * b + x[i], slow_weights * b + 1
         apart = fast / fast_weights - slow / slow_weights

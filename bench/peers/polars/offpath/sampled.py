@@ -99,11 +99,18 @@ def _chained(links: int, size: int) -> Ask:
     return ask
 
 
+def _wilder(change: pl.Expr) -> pl.Expr:
+    """Average the first 14, then take a 14th of each."""
+    row = pl.int_range(pl.len())
+    begun = pl.when(row <= 14).then(change.slice(1, 14).mean()).otherwise(change)
+    average = begun.ewm_mean(alpha=1 / 14, adjust=False)
+    return pl.when(row >= 14).then(average)
+
+
 def _indicators(frames: Frames) -> pl.DataFrame:
     middle, spread = _mean(X, 20), 2 * X.rolling_std(20, min_samples=1, ddof=0)
     line = X.ewm_mean(alpha=2 / 13) - X.ewm_mean(alpha=2 / 27)
-    up = _sum(X.diff().clip(lower_bound=0), 14)
-    moved = _sum(X.diff().abs(), 14)
+    up, moved = _wilder(X.diff().clip(lower_bound=0)), _wilder(X.diff().abs())
     rsi = pl.when(moved == 0).then(50.0).otherwise(100 * up / moved)
     return frames["x"].select(
         sma=middle,
