@@ -51,6 +51,12 @@ def test_totals_and_lags() -> None:
     agree(recipe("change", frame), (x - x.shift(2)).dropna())
 
 
+def test_steps_between_rows_that_share_timestamps() -> None:
+    frame = rows(13, 5)[["time", "value"]].rename(columns={"value": "x"})
+    frame.time = np.maximum(frame.time // 4, 1)
+    agree(recipe("step", frame), frame.set_index("time").x.diff().dropna())
+
+
 def test_rows_that_repeat_the_one_before() -> None:
     frame = rows(2, 5)[["time"]].assign(x=np.random.default_rng(2).integers(0, 3, ROWS))
     x = frame.set_index("time").x
