@@ -1,5 +1,7 @@
 """Windows without a fixed length: all the past, last rows, restarts, as-of looks."""
 
+import re
+import warnings
 from collections.abc import Callable
 from random import Random
 
@@ -8,12 +10,12 @@ import pytest
 
 import tiltpy as tilt
 from tests.compare import first_difference
-from tests.compiled import random_setting, run_compiled
+from tests.compiled import random_setting, run_compiled, snapshots
 from tests.random.open_windows import open_windows, random_open_case
 from tests.random.queries import Case
 from tests.random.row_queries import random_row_case
 from tiltpy.frontend.parse import parse
-from tiltpy.interpreter.evaluate import interpret
+from tiltpy.interpreter.evaluate import Event, interpret
 from tiltpy.ir.print.query import format_query
 
 CASES = 240
@@ -144,3 +146,30 @@ def test_since_takes_an_object_in_python() -> None:
     x, t = tilt.source("x", tilt.f64), tilt.TDom()
     with pytest.raises(tilt.QueryError, match="temporal object of bools"):
         tilt.sum(x[tilt.since(x[t] > 5) : t])  # type: ignore[arg-type]
+
+
+LOOKS = (
+    "~x[last : t]", "~x[last : <t].n", "~x[t : next within 3].s", "~x[nearest t]",
+    "~d[last : t within 2]", "~d[t : next].k",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("over", ["t", "e"])
+@pytest.mark.parametrize("look", LOOKS)
+def test_looks_at_structs(look: str, over: str) -> None:
+    seen = re.sub(r"\bt\b", over, look)
+    query = tilt.parse(
+        "input x : { n: f64, s: string } time time point\n"
+        "~d[t] = ~x[t] != φ ? { m = ~x[t].n * 2.0, k = ~x[t].s } : φ\n"
+        "e = Rows(~x)\n"
+        f"~o[{over}] = {seen}\n"
+        "output ~o\n"
+    )
+    stamps, numbers, words = [1, 3, 7, 7], [1.0, None, 3.0, 4.0], ["a", "b", None, "d"]
+    rows = zip(stamps, numbers, words, strict=True)
+    events = [Event(t - 1, t, {"n": n, "s": s}) for t, n, s in rows]
+    table = pa.table({"time": stamps, "n": numbers, "s": words})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", tilt.TiltWarning)  # of rows that are hidden
+        found = query.run(x=table)["o"]
+    assert snapshots(found) == interpret(query.query, {"x": events})["o"]

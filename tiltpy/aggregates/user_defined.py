@@ -36,6 +36,7 @@ class Slide(Enum):
     MERGE = "slides by `merge`"
     CLIP = "slides by `merge`, and merges what the window's edges cut at each visit"
     RECOMPUTE = "folds its window anew at each visit"
+    FOLD_ON = "folds on, one step for each row"
 
 
 def slide_of(

@@ -137,6 +137,8 @@ def _explain_reductions(compiled: QueryKernels) -> Iterator[str]:
                 disjoint = layout is None or layout.time is not TimeLayout.OVERLAPPING
                 reduction = user_defined[node.reduction]
                 slide = slide_of(reduction, in_order=in_order, disjoint=disjoint)
+                if node.window.folds_on:
+                    slide = Slide.FOLD_ON
                 yield f"~{definition.name}: {node.reduction} of ~{name} {slide.value}"
 
 

@@ -191,6 +191,12 @@ class Window:
         endless = self.start == ALL_PAST or self.end == ALL_FUTURE
         return not (endless or self.edge or self.limit)
 
+    @property
+    def folds_on(self) -> bool:
+        """Whether no row leaves it but at a restart."""
+        past = self.start == ALL_PAST and self.look is None
+        return past and not isinstance(self.limit, LastRows)
+
     def shift_by(self, ticks: int) -> "Window":
         """The window at `t + ticks`."""
         assert not ticks or self.cells is None, "cells are not shifted"

@@ -5,6 +5,7 @@ needs a first snapshot: the start of a time domain. All other objects are φ bef
 first row of any input.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from tiltpy.errors import QueryError
@@ -29,11 +30,11 @@ from tiltpy.types import ALL_FUTURE, ALL_PAST, I64
 
 def check_windows(query: Query) -> None:
     """Raise a QueryError if a window would fold snapshots without number."""
-    finite = {declared.name for declared in query.inputs}
+    before: dict[str, Expr] = {each.name: Phi(each.type) for each in query.inputs}
     for definition in query.definitions:
         for cut in leaf_cuts(definition.cuts):
             if isinstance(cut, CutWindow):
-                _check(cut.window, finite)
+                _check(cut.window, before)
                 if definition.tdom.calendar and sees_present(cut.element):
                     raise QueryError(
                         "E0113",
@@ -42,17 +43,19 @@ def check_windows(query: Query) -> None:
                         cut.window.span,
                         "define the reduction over ticks, ~y[t] = ..., and read that",
                     )
-        if _begins(query, definition, finite):
-            finite.add(definition.name)
+        value = _value_before(query, definition, before)
+        if value is not None:
+            before[definition.name] = value
 
 
-def _check(window: Window, finite: set[str]) -> None:
+def _check(window: Window, before: Mapping[str, Expr]) -> None:
     names = set()
     if window.start == ALL_PAST or window.limit is not None:
         names.add(window.object)
     if isinstance(window.limit, Since):
         names.add(window.limit.object)
-    endless = sorted(names - finite)
+    begins = {name for name, value in before.items() if isinstance(value, Phi)}
+    endless = sorted(names - begins)
     if endless:
         name = endless[0]
         raise QueryError(
@@ -65,16 +68,23 @@ def _check(window: Window, finite: set[str]) -> None:
         )
 
 
-def _begins(query: Query, definition: TemporalExpr, finite: set[str]) -> bool:
-    """Tell whether an object has no snapshot before all rows."""
+def _value_before(
+    query: Query, definition: TemporalExpr, before: Mapping[str, Expr]
+) -> Expr | None:
+    """Find the value of an object before all rows: φ, a constant, or None: unknown.
+
+    `before` are those of the objects that it refers to.
+    """
     if definition.tdom.start is not None or definition.tdom.rows is not None:
-        return True
+        return Phi(definition.type)
 
     def rule(node: Expr) -> Expr:
         match node:
-            case At() | EventBound() if node.object in finite:
+            case At() if node.object in before:
+                return before[node.object]
+            case EventBound() if isinstance(before.get(node.object), Phi):
                 return Phi(node.type, node.span)
-            case Reduce(window=window) if window.object in finite:
+            case Reduce(window=window) if isinstance(before.get(window.object), Phi):
                 if window.end == ALL_FUTURE:
                     return node
                 if node.reduction == "count":
@@ -83,6 +93,6 @@ def _begins(query: Query, definition: TemporalExpr, finite: set[str]) -> bool:
             case _:
                 return node
 
-    before = replace(definition, body=rewrite(definition.body, rule))
-    (folded,) = fold_constants(replace(query, definitions=(before,))).definitions
-    return isinstance(folded.body, Phi)
+    body = replace(definition, body=rewrite(definition.body, rule))
+    (folded,) = fold_constants(replace(query, definitions=(body,))).definitions
+    return folded.body if isinstance(folded.body, Phi | Const) else None

@@ -273,6 +273,8 @@ def _reduce_fault(expr: Reduce) -> str | None:
         return f"Reduce: {rule.name} takes no method"
     if not _sound_parameter(rule.parameter, expr.parameter):
         return f"Reduce: {rule.name} with the parameter {expr.parameter!r}"
+    if expr.window.look is not None:  # the element of one row, whatever it is
+        return _expect(expr, "an as-of look", expr.type, expr.element.type)
     expected = reduction_type(rule.name, expr.element.type, expr.parameter)
     if expected is None:
         return f"Reduce: {rule.name} of {expr.element.type}"

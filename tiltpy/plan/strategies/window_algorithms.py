@@ -7,7 +7,7 @@ a user-defined reduction evicts exactly, merges states, or is computed anew.
 from collections.abc import Iterator
 
 from tiltpy.aggregates.user_defined import Slide, slide_of
-from tiltpy.ir.nodes import LastRows, Reduce, Window
+from tiltpy.ir.nodes import Reduce, Window
 from tiltpy.plan.loop_facts import LoopFacts
 from tiltpy.plan.nodes import DISABLED, Refusal, WindowChoice, WindowPlan
 from tiltpy.plan.strategies.tumbling_fold import tumbling_fold
@@ -41,7 +41,7 @@ def _plan_open(facts: LoopFacts, window: Window) -> WindowPlan:
     """Choose the algorithm of a window whose left end is no distance."""
     if window.look is not None:
         return WindowPlan.LOOK
-    if window.start == ALL_PAST and not isinstance(window.limit, LastRows):
+    if window.folds_on:
         return WindowPlan.RUNNING
     fifo = facts.objects[window.object].layout.fifo or window.edge == "start"
     if window.start != ALL_PAST and not fifo:
