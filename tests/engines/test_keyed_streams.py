@@ -54,7 +54,7 @@ from tiltpy.runtime.results.result import Result
 
 MB = 1 << 20
 BATCH = 10
-NUMBERS = {"plain": 40, "folds": 10, "regular": 10}
+NUMBERS = {"plain": 40, "rows": 20, "folds": 10, "regular": 10}
 DEEPER = 50
 
 
@@ -77,7 +77,8 @@ def draw_case(kind: str, seed: int) -> KeyedCase:
     elif kind == "regular":
         case = random_regular_case(seed, exact=True, specials=special)
     else:
-        case = random_keyed_case(seed, exact=True, specials=special)
+        rows = kind == "rows"
+        case = random_keyed_case(seed, exact=True, specials=special, over_rows=rows)
     inputs = {name: in_order(rows) for name, rows in case.inputs.items()}
     return replace(case, inputs=inputs)
 

@@ -232,9 +232,11 @@ class KeyedEngine:
         complete = {}
         for name, plan in plans.items():
             made, carried = snapshots[name]
-            closed = state.outputs[name].close(plan, made, carried)
+            output = state.outputs[name]
+            closed = output.close(plan, made, carried)
+            buffer = closed.buffer(row_object=output.definition.tdom.rows is not None)
             numbers = np.arange(count)
-            complete[name] = [KeySnapshots((closed.buffer(),), numbers, closed.counts)]
+            complete[name] = [KeySnapshots((buffer,), numbers, closed.counts)]
         for name, each in state.held.items():
             horizons = (o.horizon(name, codes) for o in state.outputs.values())
             each.put(codes, held[name], reduce(np.minimum, horizons))

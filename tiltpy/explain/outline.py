@@ -184,7 +184,7 @@ def _collect_references(
     for node in walk(drop_unused(reader.body)):
         match node:
             case At() | EventBound():
-                seen.setdefault(CutPoint(node.object, node.offset), [])
+                seen.setdefault(node.point, [])
             case Reduce(window=window):
                 seen.setdefault(window, []).append(_reduction(node))
             case _:

@@ -37,7 +37,8 @@ def contributes_same(meaning: Meaning, cut: CutWindow, early: int, late: int) ->
         return [
             (i, *cut_to(rows[i], low, high)) if cut.bounds else (i,)
             for i in members
-            if _element(meaning, cut.element, rows[i], time) is not None
+            if _element(meaning, cut.element, rows[i], EvaluationScope(time))
+            is not None
         ]
 
     seen = contributors(early), contributors(late)
@@ -78,10 +79,12 @@ def _stamp(window: Window, row: Snapshot | Event) -> int:
 
 
 def _element(
-    meaning: Meaning, element: Expr, row: Snapshot | Event, time: int
+    meaning: Meaning, element: Expr, row: Snapshot | Event, present: EvaluationScope
 ) -> Value | None:
-    """Evaluate an element for a row of a window at a time."""
-    scope = EvaluationScope(time, element=row.value, element_start=row.start)
+    """Evaluate an element for a row of a window in the present of that window."""
+    scope = EvaluationScope(
+        present.time, element=row.value, element_start=row.start, row=present.row
+    )
     return meaning.evaluate(element, scope)
 
 
@@ -169,16 +172,16 @@ def reduce_window(
             rows,
             low,
             high,
-            time,
+            scope,
         )
     if expr.window.look in ("next", "nearest"):
         index = _looked_at(expr.window, rows, range(len(rows)), time)
         return (
             None
             if index is None
-            else _element(meaning, expr.element, rows[index], time)
+            else _element(meaning, expr.element, rows[index], scope)
         )
-    values = [_element(meaning, expr.element, row, time) for row in rows]
+    values = [_element(meaning, expr.element, row, scope) for row in rows]
     present = [value for value in values if value is not None]
     if expr.reduction == "count":
         return len(present)
@@ -208,19 +211,19 @@ def fold_user_reduction(
     rows: Sequence[Snapshot | Event],
     start: float,
     end: float,
-    time: int,
+    present: EvaluationScope,
 ) -> Value | None:
     """Fold the `rows` of `(start, end]` by `acc` alone, with `element` of each.
 
-    `time` is the present, to which elements may refer.
+    Elements may refer to the `present`.
     """
 
     def evaluate(expr: Expr, names: Mapping[str, Value | None]) -> Value | None:
-        return meaning.evaluate(expr, EvaluationScope(time, names))
+        return meaning.evaluate(expr, EvaluationScope(present.time, names))
 
     state, is_empty = whole_state(evaluate(reduction.init, {}), reduction.state), True
     for row in rows:
-        value = _element(meaning, element, row, time)
+        value = _element(meaning, element, row, present)
         if value is None:
             continue
         first, last = cut_to(row, start, end)

@@ -22,8 +22,9 @@ outputs, and whoever reads the object sees none.
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
-from tiltpy.ir.cuts import reads
+from tiltpy.ir.cuts import map_cuts, reads
 from tiltpy.ir.nodes import (
     At,
     Cut,
@@ -41,7 +42,7 @@ from tiltpy.ir.nodes import (
     Window,
 )
 from tiltpy.ir.rows import row_roots
-from tiltpy.ir.traversal import rewrite
+from tiltpy.ir.traversal import rewrite, walk
 from tiltpy.passes.analyses.substitution import Names, inline_points
 from tiltpy.passes.eliminate_dead import drop_definitions
 from tiltpy.types import BOOL
@@ -82,31 +83,37 @@ def _inline(
         own = CutPoint(name, 0, row=True)
         if own not in cuts:
             continue
-        bounded = _inline_bounds(body, name, other, root)
-        if bounded != body:
-            cuts.setdefault(CutPoint(root, 0, row=True))
-        body = bounded
-        body = inline_points(body, name, {0: other.body}, row=True)
+        inline = partial(_inline_row, other=other, root=root)
+        body = inline(body)
         cuts = {
             inner: None
-            for cut in cuts
+            for cut in map_cuts(tuple(cuts), inline)
             for inner in (other.cuts if cut == own else (cut,))
         }
+        if _sees_bounds(body, root):
+            cuts.setdefault(CutPoint(root, 0, row=True))
     tdom = replace(definition.tdom, rows=root)
     return replace(definition, tdom=tdom, body=body, cuts=tuple(cuts))
 
 
-def _inline_bounds(body: Expr, name: str, other: TemporalExpr, root: str) -> Expr:
-    """Read the bounds of a row of an object from the row of the input."""
+def _inline_row(expr: Expr, other: TemporalExpr, root: str) -> Expr:
+    """Replace the row of another object by how it is made, with its input's bounds."""
+    name = other.name
 
     def rule(node: Expr) -> Expr:
         if not isinstance(node, EventBound) or node.object != name or not node.row:
             return node
         exists = Exists(At(name, 0, other.type, row=True), BOOL)
-        bound = replace(node, object=root)
-        return If(exists, bound, Phi(node.type), node.span)
+        return If(exists, replace(node, object=root), Phi(node.type), node.span)
 
-    return rewrite(body, rule)
+    return inline_points(rewrite(expr, rule), name, {0: other.body}, row=True)
+
+
+def _sees_bounds(body: Expr, root: str) -> bool:
+    return any(
+        isinstance(node, EventBound) and node.row and node.object == root
+        for node in walk(body)
+    )
 
 
 def _split_null_rows(

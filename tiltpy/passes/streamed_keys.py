@@ -23,6 +23,7 @@ from tiltpy.ir.nodes import (
     TemporalExpr,
     Window,
 )
+from tiltpy.ir.rows import row_roots
 from tiltpy.ir.traversal import rewrite, walk
 from tiltpy.passes.fold_constants import fold_constants
 from tiltpy.plan.key_traits import KeyTraits
@@ -56,7 +57,17 @@ def check_streamed(
     The query has its boundaries. Rows of the inputs `holding` last until the next row
     of their key.
     """
+    row_objects = row_roots(query)
     for definition in query.definitions:
+        if definition.tdom.rows in holding:
+            raise QueryError(
+                "E0305",
+                f"a row of ~{definition.tdom.rows} ends where the next row of its key "
+                f"says, and so does one of ~{definition.name}; a stream does not wait "
+                "for that",
+                definition.span,
+                "give the input another lifetime, or use run()",
+            )
         for node in (n for expr in expressions(definition) for n in walk(expr)):
             match node:
                 case Reduce(window=window) if _has_no_bound(window):
@@ -75,7 +86,7 @@ def check_streamed(
                         node.span,
                         "give the input another lifetime, or use run()",
                     )
-                case EventBound() if query.input(node.object) is None:
+                case EventBound() if node.object not in row_objects:
                     raise QueryError(
                         "E0305",
                         f"a snapshot of ~{node.object} may have any length, so a "
@@ -109,6 +120,8 @@ def _has_no_bound(window: Window) -> bool:
 
 
 def _has_cut_in_each_cell(definition: TemporalExpr) -> bool:
+    if definition.tdom.rows is not None:
+        return False
     return any(
         isinstance(cut, CutTime) or (isinstance(cut, CutWindow) and cut.bounds)
         for cut in leaf_cuts(definition.cuts)
@@ -117,6 +130,8 @@ def _has_cut_in_each_cell(definition: TemporalExpr) -> bool:
 
 def _is_phi(query: Query, definition: TemporalExpr, absent: Collection[str]) -> bool:
     """Tell whether an object is φ where none of some objects has a snapshot."""
+    if definition.tdom.rows is not None:
+        return definition.tdom.rows in absent
 
     def rule(node: Expr) -> Expr:
         match node:

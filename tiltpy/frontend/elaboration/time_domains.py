@@ -1,4 +1,4 @@
-"""Elaboration of domains: `TDom(start, end, precision, offset, left)`, `Rows(~x)`."""
+"""Elaboration of time domains: `TDom(start, end, precision, offset, left)`."""
 
 from dataclasses import replace
 from math import inf

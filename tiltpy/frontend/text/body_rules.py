@@ -37,7 +37,7 @@ def read_domain(
     """Read `name = TDom(...)` or `name = Rows(...)`; None if it is neither."""
     match value:
         case syntax.CallExpression(callee=syntax.Word(text="TDom")):
-            return _make_domain(reader, name, value, value.span)
+            return make_domain(reader, name, value, value.span)
         case syntax.CallExpression(callee=syntax.Word(text="Rows")):
             rows, nulls = check_rows(reader, value)
             return syntax.RowDomain(name, rows, nulls, value.span)
@@ -93,7 +93,7 @@ def check_rows(
     return nothing
 
 
-def _make_domain(
+def make_domain(
     reader: TreeReader, name: syntax.Word, call: syntax.CallExpression, span: Span
 ) -> syntax.TimeDomain:
     """Make `name = TDom(...)`, whose call has a start, an end and a precision.

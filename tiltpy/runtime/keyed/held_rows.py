@@ -42,6 +42,7 @@ class HeldRows:
         self.keys = keys
         self.store = RowStore(payload)
         self.points = True
+        self.before = 1
         self._fresh: list[tuple[I64Array, KeyedSnapshots]] = []
         self._heads: list[tuple[I64Array, Times]] = []
         """The first stamps of keys in each batch, of rows that hold."""
@@ -57,6 +58,7 @@ class HeldRows:
                 continue
             groups, codes = batch.groups, self.keys.encode(self.name, batch.keys)
             self.points &= groups.buffer.points
+            self.before = groups.buffer.before
             spans.append(KeySpans(codes, groups.firsts, groups.lasts))
             rows = KeyedSnapshots(
                 *groups.times(), groups.buffer.columns, np.diff(groups.offsets)
@@ -117,7 +119,8 @@ class HeldRows:
             buffer = replace(buffer, domain_end=int(lasts.max()))
         firsts = empty.copy()
         firsts[counts > 0] = rows.starts[heads]
-        return Groups(replace(buffer, points=self.points), offsets, firsts, lasts)
+        buffer = replace(buffer, points=self.points, before=self.before)
+        return Groups(buffer, offsets, firsts, lasts)
 
 
 def _end_holds(

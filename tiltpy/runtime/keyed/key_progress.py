@@ -195,6 +195,11 @@ class KeyProgress:
         `carried` are the ends of open snapshots that stand nowhere else, by place.
         """
         self.finished = plan.final
+        if self.definition.tdom.rows is not None:  # rows end where they end
+            if not plan.final:
+                nothing = np.zeros(len(plan.codes), np.bool_)
+                self._schedule(plan, nothing, nothing)
+            return made
         if plan.final:
             return self._join(plan, made, carried)
         ranges, tdom = plan.ranges, self.definition.tdom
