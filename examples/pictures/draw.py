@@ -47,6 +47,7 @@ PICTURES = {
     "rsi": ({"price": samples("IBM", "AdjClose")}, 2500, 3270),
     "normalize": ({"ecg": ECG}, 40 * SECOND, 60 * SECOND),
     "impute": ({"watts": rows("power")}, "2007-06-09 16:00", "2007-06-09 22:00"),
+    "episodes": ({"watts": rows("power")}, "2007-06-17 12:00", "2007-06-18 00:00"),
     "resample": ({"ecg": samples("ecg", "adu", 25)}, 9000, 2 * 9000),
     "vibration": ({"acceleration": samples("gait", "ankle")}, 0, 7040),
     "fraud": ({"quantity": rows("retail", "quantity")}, "2010-03-11", "2010-03-31"),

@@ -6,10 +6,10 @@ cycles of 400, so that the day of the year gives the month by one division.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 
 from tiltpy.abi.slots import SlotKind
 from tiltpy.emit.builder import Block
+from tiltpy.forks import cached_property
 from tiltpy.ir.nodes import DateComponent
 from tiltpy.loops.build import (
     add,

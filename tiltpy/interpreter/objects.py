@@ -4,10 +4,10 @@ from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
+from tiltpy.forks import cached_property
 from tiltpy.interpreter.calendars import cell_of
 from tiltpy.interpreter.scalars import Atom, identical, unsign_zero
 from tiltpy.ir.nodes import Cut, Expr, TemporalExpr, UserReduction
@@ -215,7 +215,7 @@ class RowObject(EventObject):
         }
 
     @cached_property
-    def events(self) -> Sequence[Event]:  # type: ignore[override]
+    def events(self) -> Sequence[Event]:
         rows = (self.row(number) for number in self.values)
         return [row for row in rows if row is not None]
 
