@@ -14,6 +14,7 @@ from tiltpy.emit.references import present_reductions, reductions
 from tiltpy.ir.nodes import Query
 from tiltpy.ir.print.query import by, format_query
 from tiltpy.loops.printer import format_kernel
+from tiltpy.passes.analyses.fold_summaries import summarize
 from tiltpy.plan.nodes import LoopPlan, Misfit, Refusal
 from tiltpy.plan.print import describe_plan, format_choices
 from tiltpy.runtime.concurrency.offload import offload
@@ -140,6 +141,13 @@ def _explain_reductions(compiled: QueryKernels) -> Iterator[str]:
                 if node.window.folds_on:
                     slide = Slide.FOLD_ON
                 yield f"~{definition.name}: {node.reduction} of ~{name} {slide.value}"
+            elif node.window.folds_on:
+                fold = (
+                    f"{node.reduction} of ~{node.window.object} {Slide.FOLD_ON.value}"
+                )
+                yield f"~{definition.name}: {fold}"
+            if node.window.folds_on:
+                yield f"    fold: {summarize(node, user_defined).text}"
 
 
 def _kernel(
