@@ -40,7 +40,7 @@ test: lint layers
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff format --check $(SOURCES)
 	$(BIN)/ruff check $(SOURCES)
-	$(BIN)/tilt fmt --check examples/queries/*.tilt
+	$(BIN)/tilt fmt --check examples/queries/*.tilt examples/queries/nexmark/*.tilt
 
 types: $(VENV)/installed-dev
 	$(BIN)/mypy

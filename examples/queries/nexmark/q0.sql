@@ -1,0 +1,2 @@
+SELECT auction, bidder, price, extra, dateTime AS "end"
+FROM bid

@@ -1,0 +1,3 @@
+SELECT auction, price, dateTime AS "end"
+FROM bid
+WHERE auction % 123 = 0
