@@ -96,6 +96,8 @@ SMALL_COSTS = Costs(
     staging_buffer=18,
     shortest_tumbling=2,
     run_visits=4,
+    hashed_rows=2,
+    ranked_rows=2,
 )
 """Where few rows and short windows are enough to reach every strategy."""
 USERS_COSTS = Costs(run=USERS_RUN)

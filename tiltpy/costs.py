@@ -225,6 +225,12 @@ class Costs:
     cursor_leaps: int = 4
     """Rows that a cursor passes at once without a branch, in a loop over the rows of
     another input (as-of join of as many rows)."""
+    hashed_rows: int = 128
+    """Rows of a window up to which those whose key equals the present's are counted
+    anew, in vectors, rather than by a hash table."""
+    ranked_rows: int = 1024
+    """Rows of a window up to which those before the present's value are counted anew,
+    in vectors, rather than by a tree of ranks."""
     caught_up_rows: int = 2
     """Rows that may leave at once without a branch where one comes at a time: mostly as
     many leave (sliding sum, points)."""

@@ -66,6 +66,14 @@ MECHANISMS: tuple[Mechanism, ...] = (
     ),
     _strategy("event_vectors", "lowering/sweep/event_vectors.py"),
     _strategy(
+        "match_counts",
+        "plan/strategies/match_counts.py",
+        "emit/matches.py",
+        "lowering/sweep/match_counts.py",
+        "lowering/sweep/hash_counts.py",
+        "lowering/sweep/rank_counts.py",
+    ),
+    _strategy(
         "edge_scan", "plan/strategies/edge_scan.py", "lowering/sweep/edge_loop.py"
     ),
     _strategy(

@@ -48,6 +48,9 @@ QUERIES = {
     "deacc = v > 0 ? state - 1 : state result = state }\n"
     + ONE
     + "~o[t] = rises(~x[t-40 : t])",
+    "alike": ONE + "~o[t] = count(v for v in ~x[t-900 : t] if v == ~x[t])",
+    "rank": ONE + "~o[t] = count(v for v in ~x[t-9000 : t] if v < ~x[t])",
+    "deviation": ONE + "~o[t] = sum(v - ~x[t] for v in ~x[t-900 : t])",
     "distinct": ONE + "distinct ~o[t] = ~x[t] > 0 ? ~x[t] : φ",
     "distinct_joined": TWO + "distinct ~o[t] = ~x[t] > ~y[t]",
     "distinct_rolling": ONE + "distinct ~o[t] = mean(~x[t-20 : t]) > 1",

@@ -11,11 +11,11 @@ from tiltpy.aggregates.user_defined import Slide, slide_of
 from tiltpy.compiler.lazy_code import LazyCode
 from tiltpy.compiler.query_kernels import Compiler, QueryKernels
 from tiltpy.emit.references import present_reductions, reductions
-from tiltpy.ir.nodes import Query
+from tiltpy.ir.nodes import Query, Reduce
 from tiltpy.ir.print.query import by, format_query
 from tiltpy.loops.printer import format_kernel
 from tiltpy.passes.analyses.fold_summaries import summarize
-from tiltpy.plan.nodes import LoopPlan, Misfit, Refusal
+from tiltpy.plan.nodes import LoopPlan, Misfit, PresentPlan, Refusal, RowMap
 from tiltpy.plan.print import describe_plan, format_choices
 from tiltpy.runtime.concurrency.offload import offload
 from tiltpy.runtime.execution.output_group import OutputGroup
@@ -123,13 +123,28 @@ def _plan(
     yield format_choices(compiled.choices, compiled.query.unit)
 
 
+def _present_plan(compiled: QueryKernels, name: str, node: Reduce) -> PresentPlan:
+    """Look up how an object reduces a window by an element that sees the present."""
+    for choice in compiled.choices:
+        if choice.name == name and not isinstance(choice.plan, RowMap):
+            for present in choice.plan.operands.present:
+                if (present.window, present.element) == (node.window, node.element):
+                    return present.plan
+    return PresentPlan.FOLDED
+
+
 def _explain_reductions(compiled: QueryKernels) -> Iterator[str]:
     """Say how reductions that are user-defined, or see the present, follow windows."""
     user_defined = {each.name: each for each in compiled.query.reductions}
     for definition in compiled.query.definitions:
         for node in present_reductions(definition):
-            anew = f"{node.reduction} of ~{node.window.object} {Slide.RECOMPUTE.value}"
-            yield f"~{definition.name}: {anew}: its element sees the present"
+            reduced = f"~{definition.name}: {node.reduction} of ~{node.window.object}"
+            plan = _present_plan(compiled, definition.name, node)
+            if plan is PresentPlan.FOLDED:
+                anew = f"{Slide.RECOMPUTE.value}: its element sees the present"
+                yield f"{reduced} {anew}"
+            else:
+                yield f"{reduced} {plan.value}"
         for node in reductions(definition):
             if node.reduction in user_defined:
                 name = node.window.object

@@ -7,6 +7,7 @@ from tiltpy.aggregates.user_defined import Slide, slide_of
 from tiltpy.costs import Costs
 from tiltpy.emit.references import (
     present_folds,
+    present_reductions,
     reductions,
     references,
     uses_time,
@@ -86,6 +87,14 @@ class LoopFacts:
     def present(self) -> tuple[tuple[Window, Expr], ...]:
         """The windows that are reduced by an element that sees the present."""
         return tuple(present_folds(self.definition))
+
+    def present_names(self, window: Window, element: Expr) -> set[str]:
+        """The reductions over a window by an element that sees the present."""
+        return {
+            node.reduction
+            for node in present_reductions(self.definition)
+            if (node.window, node.element) == (window, element)
+        }
 
     @property
     def present_refusal(self) -> Refusal | None:

@@ -54,6 +54,27 @@ class WindowPlan(Enum):
     LOOK = "follows the one row that an as-of look sees"
 
 
+class PresentPlan(Enum):
+    """The way a loop reduces a window by an element that sees the present."""
+
+    FOLDED = "folds its rows anew: elements see the present"
+    HASH_COUNTS = "counts its rows by key, in a hash table"
+    RANK_COUNTS = "counts its rows by rank, in a tree"
+
+
+@dataclass(frozen=True, slots=True)
+class PresentChoice:
+    """The plan of a window and an element that sees the present.
+
+    With `refusal` why its matches are not counted.
+    """
+
+    window: Window
+    element: Expr
+    plan: PresentPlan
+    refusal: Refusal | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class WindowChoice:
     """The plan of one window, and why each more special algorithm was refused."""
@@ -81,7 +102,7 @@ class Operands:
     starts a new snapshot, so that none need be compared, or the object is distinct, and
     snapshots are joined afterwards. `clipped` are windows with a user-defined reduction
     that sees where their edges cut events. Those in `present` have an element that sees
-    the present: all of their rows are folded at each visit.
+    the present.
     """
 
     points: tuple[tuple[CutPoint, CursorPlan], ...]
@@ -91,7 +112,7 @@ class Operands:
     stepped: bool
     always_cuts: bool
     clipped: tuple[Window, ...]
-    present: tuple[tuple[Window, Expr], ...] = ()
+    present: tuple[PresentChoice, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,9 +214,9 @@ class LoopChoice:
         """Whether it is more than what serves any rows at all."""
         match self.plan:
             case SweepScan(operands):
-                return folds_rows(operands)
-            case RowScan():
-                return self.plan.in_halves
+                return folds_rows(operands) or counts_matches(operands)
+            case RowScan(operands):
+                return self.plan.in_halves or counts_matches(operands)
             case _:
                 return True
 
@@ -204,3 +225,8 @@ def folds_rows(operands: Operands) -> bool:
     """Decide whether a scan keeps nothing of its windows from visit to visit."""
     plans = [plan for _, plan in operands.windows]
     return bool(plans) and all(plan is WindowPlan.TUMBLING_FOLD for plan in plans)
+
+
+def counts_matches(operands: Operands) -> bool:
+    """Decide whether a scan counts rows that compare with the present by their keys."""
+    return any(each.plan is not PresentPlan.FOLDED for each in operands.present)

@@ -15,6 +15,7 @@ from tiltpy.ir.nodes import (
 from tiltpy.ir.traversal import sees_present
 from tiltpy.plan.loop_facts import LoopFacts
 from tiltpy.plan.nodes import CursorPlan, Operands, WindowChoice, WindowPlan
+from tiltpy.plan.strategies.match_counts import plan_present
 
 
 def plan_operands(facts: LoopFacts, choices: Iterable[WindowChoice]) -> Operands:
@@ -48,7 +49,7 @@ def plan_operands(facts: LoopFacts, choices: Iterable[WindowChoice]) -> Operands
             and all(_starts_snapshot(facts, windows, c) for c in facts.definition.cuts)
         ),
         tuple(window for window in windows if window in clipped),
-        facts.present,
+        tuple(plan_present(facts, *fold) for fold in facts.present),
     )
 
 

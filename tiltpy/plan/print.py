@@ -77,8 +77,11 @@ def _points(operands: Operands, printer: ExprPrinter) -> Iterator[str]:
 
 
 def _present(operands: Operands, printer: ExprPrinter) -> Iterator[str]:
-    for window in dict.fromkeys(window for window, _ in operands.present):
-        yield f"{printer.window(window)} folds its rows anew: elements see the present"
+    for choice in operands.present:
+        window = printer.window(choice.window)
+        yield f"{window} {choice.plan.value}"
+        if choice.refusal is not None:
+            yield f"    not match_counts: {choice.refusal.reason}"
 
 
 def _windows(choices: Iterable[WindowChoice], printer: ExprPrinter) -> Iterator[str]:

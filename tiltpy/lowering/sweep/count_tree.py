@@ -20,6 +20,7 @@ from tiltpy.loops.build import (
     convert,
     eq,
     f64,
+    greatest,
     i64,
     le,
     least,
@@ -134,6 +135,23 @@ class CountTree:
         if node in self.best:
             return self._top(block, node)
         return self._quantile(block, node, quantile_share(node))
+
+    def before(self, block: Block, rank: LExpr) -> LExpr:
+        """The number of rows of the ranks before one; NaN is no rank here."""
+        index, level = self.builder.fresh("index"), self.builder.fresh("level")
+        total = self.builder.fresh("total", I32)
+        last = greatest(sub(self.ranking.count, _ONE), i64(0))
+        block.set(index, least(rank, last))
+        block.set(total, Num(0, I32))
+        block.set(level, i64(0))
+        up = block.inner()
+        at = up.name("at", add(load(self.offsets, level), index))
+        up.set(total, add(total, load(self.counts, at)))
+        up.set(index, _over_lanes(index))
+        up.set(level, add(level, _ONE))
+        block.add(While(lt(level, self.levels), up.body()))
+        beyond = lt(last, rank)
+        return block.name("before", select(beyond, self.size, convert(total, I64)))
 
     def _find(self, block: Block, *positions: LExpr) -> list[LExpr]:
         """The ranks at sorted positions, 0 to `size - 1`; arbitrary if it is empty."""

@@ -93,14 +93,10 @@ class SweepOperands:
         self.cursors = {p: self._cursor(p, how) for p, how in plan.points}
         self.windows = {w: self._window(w, how) for w, how in plan.windows}
         self.present = {
-            (window, element): PresentWindow(
-                builder,
-                objects[window.object],
-                window,
-                element,
-                definition.tdom.precision,
+            (choice.window, choice.element): PresentWindow(
+                builder, objects[choice.window.object], choice, definition
             )
-            for window, element in plan.present
+            for choice in plan.present
         }
         self.clipped: dict[Window, ClippedWindow] = {}
         for node in reductions(definition):
@@ -376,16 +372,26 @@ class SweepOperands:
 
     def structures(self) -> tuple[str, ...]:
         """The structures of order statistics, as `explain` prints them."""
-        return tuple(
-            f"~{whole.ranking.rows.name}: {whole.describe()}"
+        wholes = (
+            (whole.ranking.rows.name, whole.describe())
             for window in self.windows.values()
             if not isinstance(window, TumblingWindow | LookWindow | NearestLook)
             for whole in window.wholes.values()
         )
+        matches = (
+            (window.rows.name, f"{window.matches.counts.name} for matches")
+            for window in self.present.values()
+            if window.matches is not None
+        )
+        return tuple(f"~{name}: {words}" for name, words in (*wholes, *matches))
 
     def recomputed_windows(self) -> tuple[Read, ...]:
         """The windows that are recomputed at each visit."""
-        reads = {w: Read(w.object, w.start, w.end) for w, _ in self.present}
+        reads = {
+            window: Read(window.object, window.start, window.end)
+            for (window, _), present in self.present.items()
+            if present.matches is None
+        }
         for node in reductions(self.definition):
             reduction = self.builder.user_reductions.get(node.reduction)
             rows = self.objects[node.window.object]

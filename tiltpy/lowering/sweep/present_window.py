@@ -1,9 +1,10 @@
-"""Windows whose elements see the present: all of their rows are folded at each visit.
+"""Windows whose elements see the present: their rows are folded at each visit.
 
 Before: `count(v for v in ~x[t-20 : t] if v < ~x[t])`. What the element sees of the
 present is a constant of the fold, computed once a visit; no partial result outlives it.
 Where rows leave in order a built-in reduction folds vectors of rows; else, and for
-user-defined reductions, a loop goes from row to row.
+user-defined reductions, a loop goes from row to row. Counts of rows that compare a key
+with the present need not look at all of them (`match_counts`).
 """
 
 from collections.abc import Mapping
@@ -19,7 +20,7 @@ from tiltpy.emit.cell_arrays import cells_of
 from tiltpy.emit.elements import FoldedElement, element_of
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.emit.values import Leaf, LoopValue
-from tiltpy.ir.nodes import Expr, Reduce, UserReduction, Window
+from tiltpy.ir.nodes import Reduce, TemporalExpr, UserReduction
 from tiltpy.loops.build import (
     FALSE,
     INF,
@@ -37,9 +38,11 @@ from tiltpy.loops.build import (
     sub,
 )
 from tiltpy.loops.nodes import For, LExpr, Var, While
+from tiltpy.lowering.sweep.match_counts import MatchCounts
 from tiltpy.lowering.sweep.sorted_elements import SortedElements
 from tiltpy.lowering.sweep.window_elements import aggregate_of, assign_state
 from tiltpy.ops import WHOLE_WINDOW
+from tiltpy.plan.nodes import PresentChoice
 from tiltpy.types import BOOL
 
 
@@ -54,15 +57,15 @@ class PresentWindow:
         self,
         builder: KernelBuilder,
         rows: ObjectRows,
-        window: Window,
-        element: Expr,
-        precision: int,
+        choice: PresentChoice,
+        definition: TemporalExpr,
     ) -> None:
         self.builder = builder
         self.rows = rows
-        self.window = window
-        self.folded = FoldedElement.of(element)
-        self.precision = i64(precision)
+        self.window = choice.window
+        self.folded = FoldedElement.of(choice.element)
+        self.matches = MatchCounts.of(builder, rows, choice, self.folded)
+        self.precision = i64(definition.tdom.precision)
         self.lo = builder.fresh(f"{rows.name}.lo")
         self.hi = builder.fresh(f"{rows.name}.hi")
         self.nodes: list[Reduce] = []
@@ -104,6 +107,8 @@ class PresentWindow:
         """Start before the loop as an empty window."""
         block.set(self.lo, i64(0))
         block.set(self.hi, i64(0))
+        if self.matches is not None:
+            self.matches.start(block)
 
     def advance(self, block: Block, now: LExpr, present: Leaf) -> None:
         """Move to the loop's time and fold the rows; `present` reads what is there."""
@@ -121,7 +126,10 @@ class PresentWindow:
             return
         if self.changed is not None:
             self._compare(block, *before)
-        self._fold_in_order(block)
+        if self.matches is None:
+            self._fold_in_order(block)
+        else:
+            self._count_matches(block, self.matches)
 
     def _pass(self, block: Block, low: LExpr, high: LExpr) -> None:
         """Move `lo` to the first row that ends after `low`, `hi` beyond the last."""
@@ -148,6 +156,16 @@ class PresentWindow:
             value = self._element(inner, row)
             inner.set(self.changed, disj(self.changed, value.valid))
             block.add(For(row, first, stop, inner.body()))
+
+    def _count_matches(self, block: Block, matches: MatchCounts) -> None:
+        """Count the matches, anew where the window has few rows."""
+        count = self.builder.fresh(f"{self.rows.name}.matches")
+        few, many = block.inner(), block.inner()
+        self._fold_in_order(few)
+        few.set(count, self.states[COUNT][0])
+        many.set(count, matches.count(many, self.lo, self.hi, self.names))
+        block.either(matches.has_many(self.lo, self.hi), many, few)
+        self.states = {COUNT: (count,)}
 
     def _fold_in_order(self, block: Block) -> None:
         """Fold built-in reductions in vectors, the others row by row."""

@@ -17,7 +17,7 @@ def row_halves(facts: LoopFacts, operands: Operands) -> Refusal | None:
     assert rows is not None
     if facts.is_read:
         return Refusal("another object reads it")
-    if facts.windows:
+    if facts.windows or facts.present:
         return Refusal("it has windows")
     if not operands.points:
         return Refusal("it sees its own row alone")

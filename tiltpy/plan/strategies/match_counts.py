@@ -1,0 +1,40 @@
+"""Match counts: rows that compare with the present, counted without a look at each.
+
+A hash table counts those with equal keys, a tree of ranks those before or beyond a key.
+Windows of few rows are folded anew, in vectors, which takes less time than a change of
+either. Whether a window has many is seen when data are there.
+"""
+
+from tiltpy.emit.elements import FoldedElement
+from tiltpy.emit.matches import Match, NoMatch
+from tiltpy.ir.nodes import Expr, Window
+from tiltpy.plan.loop_facts import LoopFacts
+from tiltpy.plan.nodes import DISABLED, PresentChoice, PresentPlan, Refusal
+
+
+def plan_present(facts: LoopFacts, window: Window, element: Expr) -> PresentChoice:
+    """Choose how a loop reduces a window by an element that sees the present."""
+    plan = _plan(facts, window, element)
+    if isinstance(plan, Refusal):
+        return PresentChoice(window, element, PresentPlan.FOLDED, plan)
+    return PresentChoice(window, element, plan)
+
+
+def _plan(facts: LoopFacts, window: Window, element: Expr) -> PresentPlan | Refusal:
+    if "match_counts" in facts.disabled:
+        return DISABLED
+    rows, name = facts.objects[window.object], window.object
+    if not rows.layout.fifo:
+        return Refusal(f"events of ~{name} end in any order")
+    others = sorted(facts.present_names(window, element) - {"count"})
+    if others:
+        return Refusal(f"{others[0]} of ~{name} is no count")
+    try:
+        match = Match.of(FoldedElement.of(element))
+    except NoMatch as reason:
+        return Refusal(f"elements of ~{name} match by no key: {reason}")
+    by_equality = match.by_equality
+    fewest = facts.costs.hashed_rows if by_equality else facts.costs.ranked_rows
+    if rows.disjoint and window.end - window.start <= fewest:
+        return Refusal(f"windows of ~{name} are short")
+    return PresentPlan.HASH_COUNTS if by_equality else PresentPlan.RANK_COUNTS
