@@ -24,6 +24,9 @@ class SlotKind(StrEnum):
     """The first grid point or row of an object's loop (see `Loop`)."""
     LAST = "last"
     """The last one."""
+    REACHED = "reached"
+    """The last grid point that a call owns of an object, where its states are left; no
+    time at all if it owns none."""
     CLIP_LOW = "clip_low"
     """A temporal object with a finite domain: the bounds that clip its snapshots."""
     CLIP_HIGH = "clip_high"

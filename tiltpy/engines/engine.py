@@ -8,17 +8,12 @@ stitches their seams. Results never depend on where ranges end.
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
-from tiltpy.abi.layouts import Layout
-from tiltpy.abi.signature import CONTROL, LEFT
-from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Query, TemporalExpr
 from tiltpy.runtime.arrays.dictionary import NO_STRINGS, Strings
-from tiltpy.runtime.arrays.pool import Array, dtype_of
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrow.encode_strings import encode
 from tiltpy.runtime.arrow.timestamps import OutputStamp
+from tiltpy.runtime.execution.call_states import CallStates
 from tiltpy.runtime.execution.kernel import Kernels
 from tiltpy.runtime.execution.output_group import OutputGroup
 from tiltpy.runtime.execution.run_options import RunOptions
@@ -33,24 +28,19 @@ from tiltpy.runtime.execution.vector_range import VectorRange
 from tiltpy.runtime.execution.visit_warnings import Announcement
 from tiltpy.runtime.incremental.state import split_last
 from tiltpy.runtime.results.result import OutputTable
-from tiltpy.types import Scalar, Type
-
-StateKinds = tuple[tuple[str, Scalar], ...]
-"""The names and types of a kernel's state arrays."""
+from tiltpy.types import Type
 
 
 @dataclass(frozen=True, slots=True)
 class RunState:
     """What an evaluation leaves for the one whose ranges begin where its own end.
 
-    `open`: of each output the snapshots that the next range may make longer. `arrays`:
-    those of the kernel's state slots, of which a run that keeps them has any. They are
-    of a kernel whose states are `kinds`, and change with each evaluation.
+    `open`: of each output the snapshots that the next range may make longer. `states`:
+    those of a kernel that keeps any, which change with each evaluation.
     """
 
     open: Mapping[str, Piece] = field(default_factory=dict)
-    arrays: tuple[Array, ...] = ()
-    kinds: StateKinds = ()
+    states: CallStates | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,14 +124,13 @@ class Engine:
         following = replace(state, open=waiting)
         return Evaluation(pieces, seams, following, strings, vector)
 
-    def first_state(self, layouts: Mapping[str, Layout]) -> RunState:
+    def first_state(self, rows: Mapping[str, SnapshotBuffer]) -> RunState:
         """Make the state before any row, for evaluations that keep states."""
+        layouts = {
+            n: buffer.as_overlapping().abi_layout() for n, buffer in rows.items()
+        }
         kinds = self.group.compile_for(layouts).sweep().signature.states
-        arrays = tuple(
-            np.full(1, LEFT if name == CONTROL else 0, dtype_of(scalar))
-            for name, scalar in kinds
-        )
-        return RunState(arrays=arrays, kinds=kinds)
+        return RunState(states=CallStates.first(kinds))
 
     def plan(
         self,
@@ -150,6 +139,8 @@ class Engine:
         state: RunState = RunState(),
     ) -> TimeRun:
         """Plan a run over `ranges`, by default the outputs' whole domains."""
+        if state.states is not None:
+            rows = {name: buffer.as_overlapping() for name, buffer in rows.items()}
         coded, strings = encode(self.group.vocabulary, rows)
         layouts = {name: buffer.abi_layout() for name, buffer in coded.items()}
         kernels = self.group.compile_for(layouts)
@@ -159,7 +150,7 @@ class Engine:
         wanted = {
             name: range_ for name, range_ in ranges.items() if not range_.is_empty
         }
-        run = TimeRun(
+        return TimeRun(
             kernels,
             coded,
             strings,
@@ -167,15 +158,8 @@ class Engine:
             self.options,
             wanted,
             whole=whole,
-            states=state.arrays,
+            states=state.states,
         )
-        if state.arrays and run.sweep.signature.states != state.kinds:
-            raise DataError(
-                "its rows lie otherwise than those before, which makes other states of "
-                "windows that fold on; run it over all rows at once",
-                input=next(iter(rows)),
-            )
-        return run
 
     def _announce(self, run: TimeRun, *, whole: bool) -> None:
         """Warn of many visits; those of ranges that are not `whole` add up."""

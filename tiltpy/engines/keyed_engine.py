@@ -19,6 +19,7 @@ from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrow.encode_strings import encode
 from tiltpy.runtime.arrow.timestamps import OutputStamp
+from tiltpy.runtime.execution.call_states import CallStates
 from tiltpy.runtime.execution.kernel import Kernels
 from tiltpy.runtime.execution.key_domains import LATEST, KeyedRanges, RowsByKey
 from tiltpy.runtime.execution.output_group import OutputGroup
@@ -31,11 +32,12 @@ from tiltpy.runtime.ingest.read_input import InputRows
 from tiltpy.runtime.keyed.held_rows import HeldRows
 from tiltpy.runtime.keyed.join import gather_keys, no_rows
 from tiltpy.runtime.keyed.key_progress import KeyPlan, KeyProgress, RowEdges
+from tiltpy.runtime.keyed.key_states import KeyStates
 from tiltpy.runtime.keyed.keyed_run import KeyedRun
 from tiltpy.runtime.keyed.snapshots import KeyedSnapshots
 from tiltpy.runtime.results.key_columns import KeyColumns, KeySnapshots, Order
 from tiltpy.runtime.results.result import OutputTable
-from tiltpy.types import Type
+from tiltpy.types import Boundary, Type
 
 Bounds = tuple[int, int]
 Rows = SnapshotBuffer | Sequence[InputRows]
@@ -54,6 +56,7 @@ class KeyedState:
     held: Mapping[str, HeldRows]
     outputs: Mapping[str, KeyProgress]
     bounds: dict[str, Bounds]
+    states: KeyStates | None = None
 
     def grow(self) -> None:
         """Make room for new keys."""
@@ -61,6 +64,8 @@ class KeyedState:
             held.store.grow(len(self.keys))
         for progress in self.outputs.values():
             progress.grow(len(self.keys))
+        if self.states is not None:
+            self.states.grow(len(self.keys))
 
     def held_rows(self) -> dict[str, int]:
         """Count the rows in memory, by input."""
@@ -148,8 +153,11 @@ class KeyedEngine:
         keys: Keys,
         rows: Mapping[str, RowsByKey],
         ranges: Mapping[str, KeyedRanges] | None = None,
+        states: CallStates | None = None,
     ) -> KeyedRun:
-        """Plan a run over rows of the same keys."""
+        """Plan a run over rows of the same keys, which goes on from any `states`."""
+        if states is not None:
+            rows = {name: each.as_overlapping() for name, each in rows.items()}
         buffers = {
             name: each.buffer if isinstance(each, Groups) else each
             for name, each in rows.items()
@@ -164,6 +172,7 @@ class KeyedEngine:
             self.request,
             self.options,
             ranges,
+            states,
         )
 
     def _announce(self, run: KeyedRun) -> None:
@@ -177,10 +186,12 @@ class KeyedEngine:
         query: Query,
         traits: Mapping[str, KeyTraits],
         nothing: Mapping[str, InputRows],
+        resumed: Mapping[str, Mapping[str, Boundary]] | None = None,
     ) -> KeyedState:
         """Make the state before any row; `nothing` are no rows of each input.
 
-        `query` is the engine's, with its boundaries.
+        `query` is the engine's, with its boundaries. `resumed` are those of evaluations
+        that keep states, if they are to.
         """
         keyed = [declared for declared in query.inputs if declared.keys]
         types: dict[str, Keys] = {}
@@ -200,8 +211,17 @@ class KeyedEngine:
                 rounding,
                 self.request,
                 traits[name],
+                None if resumed is None else resumed[name],
             )
-        return KeyedState(keys, held, outputs, {})
+        states = None
+        if resumed is not None:
+            empty = {
+                name: rows.buffer.as_overlapping() for name, rows in nothing.items()
+            }
+            layouts = {name: buffer.abi_layout() for name, buffer in empty.items()}
+            kernels = self.group.compile_for(layouts)
+            states = KeyStates(kernels.sweep().signature.states)
+        return KeyedState(keys, held, outputs, {}, states)
 
     def _go_on(
         self,
@@ -228,7 +248,10 @@ class KeyedEngine:
                 clock = ranges.get(name) or progress.stand_still()
                 seen = reduce(RowEdges.later, (edges[n] for n in progress.keyed))
                 plans[name] = progress.plan(codes, clock, seen, state.bounds)
-        snapshots, strings = self._compute(plans, held, edges, others, keys, state)
+        touched = None if state.states is None else state.states.of(codes)
+        snapshots, strings = self._compute(
+            plans, held, edges, others, keys, state, touched
+        )
         complete = {}
         for name, plan in plans.items():
             made, carried = snapshots[name]
@@ -250,6 +273,7 @@ class KeyedEngine:
         others: Mapping[str, SnapshotBuffer],
         keys: Keys,
         state: KeyedState,
+        states: CallStates | None,
     ) -> tuple[dict[str, tuple[KeyedSnapshots, dict[int, int]]], Strings]:
         """Compute what is planned of each output, and the ends of what goes on."""
         made: dict[str, tuple[KeyedSnapshots, dict[int, int]]] = {
@@ -267,7 +291,7 @@ class KeyedEngine:
             )
             for declared in self.group.query.inputs
         }
-        run = self.run_over(keys, rows, wanted)
+        run = self.run_over(keys, rows, wanted, states)
         self._announce(run)
         for name, snapshots in run.run().items():
             of = state.outputs[name].definition.type

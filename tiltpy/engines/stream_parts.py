@@ -13,7 +13,11 @@ from tiltpy.engines.keyed_engine import (
     receive,
 )
 from tiltpy.passes import optimize, resolve_boundaries
-from tiltpy.passes.streamed_keys import check_streamed, find_key_traits
+from tiltpy.passes.streamed_keys import (
+    check_streamed,
+    find_key_traits,
+    has_open_windows,
+)
 from tiltpy.runtime.execution.kernel import Kernels
 from tiltpy.runtime.execution.output_group import OutputGroup
 from tiltpy.runtime.execution.run_options import RunOptions
@@ -25,7 +29,7 @@ from tiltpy.runtime.incremental.state import (
     KeyedInputBuffer,
     OutputProgress,
 )
-from tiltpy.types import ENDLESS
+from tiltpy.types import ENDLESS, Boundary
 
 
 def _sign(group: OutputGroup[Kernels], layouts: Mapping[str, Layout]) -> Signature:
@@ -71,8 +75,8 @@ class UnkeyedPart:
         """
         signature = _sign(self.group, layouts)
         if signature.resumes:
-            some = {name: layouts[name] for name in self.inputs}
-            self.state = self.engine.first_state(some)
+            rows = {name: source.rows() for name, source in self.inputs.items()}
+            self.state = self.engine.first_state(rows)
             resumed = resolve_boundaries(self.group.query, resumed=True)
             for name, reach in resumed.boundaries:
                 outputs[name].resumed_reach = dict(reach)
@@ -131,6 +135,8 @@ class KeyedPart:
         self._state: KeyedState | None = None
         self._others: dict[str, InputBuffer] = {}
         self._keyed: dict[str, KeyedInputBuffer] = {}
+        self.resumed: Mapping[str, Mapping[str, Boundary]] = {}
+        """What outputs need of each input where states are kept."""
 
     @property
     def state(self) -> KeyedState:
@@ -158,15 +164,22 @@ class KeyedPart:
                 if lifetime is not None and lifetime.needs_next_row:
                     holding.add(name)
         query = resolve_boundaries(self.group.query)
-        check_streamed(query, self.traits, holding)
-        nothing = {name: source.feed.nothing for name, source in self._keyed.items()}
-        self._state = self.engine.start(query, self.traits, nothing)
+        nothing = {n: inputs[n].feed.nothing for n in self.group.inputs}
+        layouts = {name: rows.buffer.abi_layout() for name, rows in nothing.items()}
+        resumes = has_open_windows(query) and _sign(self.group, layouts).resumes
+        check_streamed(query, self.traits, holding, resumes=resumes)
+        resumed = None
+        if resumes:
+            boundaries = resolve_boundaries(query, resumed=True).boundaries
+            self.resumed = resumed = {name: dict(reach) for name, reach in boundaries}
+        self._state = self.engine.start(query, self.traits, nothing, resumed)
 
     def begin(
         self, layouts: Mapping[str, Layout], outputs: Mapping[str, OutputProgress]
     ) -> list[int]:
         """List the precisions of objects that have a snapshot in every cell."""
-        del outputs
+        for name, reach in self.resumed.items():
+            outputs[name].resumed_reach = reach
         return _list_dense(_sign(self.group, layouts))
 
     def evaluate(self, ranges: Mapping[str, OutputRange]) -> KeyedEvaluation:

@@ -25,6 +25,7 @@ from tiltpy.ir.nodes import (
 )
 from tiltpy.ir.rows import row_roots
 from tiltpy.ir.traversal import rewrite, walk
+from tiltpy.ops import WHOLE_WINDOW
 from tiltpy.passes.fold_constants import fold_constants
 from tiltpy.plan.key_traits import KeyTraits
 from tiltpy.types import ALL_FUTURE, ALL_PAST, I64
@@ -32,32 +33,53 @@ from tiltpy.types import ALL_FUTURE, ALL_PAST, I64
 
 def find_key_traits(query: Query) -> Mapping[str, KeyTraits]:
     """Find the traits of the outputs of an optimised query, which all have keys."""
-    unkeyed = {declared.name for declared in query.inputs if not declared.keys}
-    absent = {declared.name for declared in query.inputs if declared.keys}
+    unkeyed, absent = _find_unkeyed(query)
     dense: set[str] = set()
     for definition in query.definitions:
-        names = set(reads(definition))
-        if names & unkeyed:
-            unkeyed.add(definition.name)
-        if names & dense or _has_cut_in_each_cell(definition):
+        if set(reads(definition)) & dense or _has_cut_in_each_cell(definition):
             dense.add(definition.name)
-        if _is_phi(query, definition, absent):
-            absent.add(definition.name)
     return {
         name: KeyTraits(name in absent, name in dense, name not in unkeyed | dense)
         for name in query.outputs
     }
 
 
+def _find_unkeyed(query: Query) -> tuple[set[str], set[str]]:
+    """Find what depends on inputs without keys, and what is φ without rows of a key."""
+    unkeyed = {declared.name for declared in query.inputs if not declared.keys}
+    absent = {declared.name for declared in query.inputs if declared.keys}
+    for definition in query.definitions:
+        if unkeyed.intersection(reads(definition)):
+            unkeyed.add(definition.name)
+        if _is_phi(query, definition, absent):
+            absent.add(definition.name)
+    return unkeyed, absent
+
+
+def has_open_windows(query: Query) -> bool:
+    """Tell whether there are windows that may hold any row of the past or future."""
+    return any(
+        _has_no_bound(cut.window)
+        for definition in query.definitions
+        for cut in leaf_cuts(definition.cuts)
+        if isinstance(cut, CutWindow)
+    )
+
+
 def check_streamed(
-    query: Query, traits: Mapping[str, KeyTraits], holding: Collection[str]
+    query: Query,
+    traits: Mapping[str, KeyTraits],
+    holding: Collection[str],
+    *,
+    resumes: bool,
 ) -> None:
     """Refuse outputs by key that cannot be computed as their rows come.
 
     The query has its boundaries. Rows of the inputs `holding` last until the next row
-    of their key.
+    of their key. If the kernel `resumes`, it keeps states of windows without a bound.
     """
     row_objects = row_roots(query)
+    broadcast = set[str].difference(*_find_unkeyed(query))
     for definition in query.definitions:
         if definition.tdom.rows in holding:
             raise QueryError(
@@ -71,13 +93,7 @@ def check_streamed(
         for node in (n for expr in expressions(definition) for n in walk(expr)):
             match node:
                 case Reduce(window=window) if _has_no_bound(window):
-                    raise QueryError(
-                        "E0305",
-                        "this window has no bound, so a stream by key would keep all "
-                        "rows of each key",
-                        window.span,
-                        "give it one, as in ~x[t-1h : t] or `within 1h`, or use run()",
-                    )
+                    _check_open(node, broadcast, resumes=resumes)
                 case EventBound(which="end") if node.object in holding:
                     raise QueryError(
                         "E0305",
@@ -111,6 +127,32 @@ def check_streamed(
                 "make it φ without rows of the key, as in `exists(~x[t]) ? ... : φ`, "
                 "or use run()",
             )
+
+
+def _check_open(node: Reduce, broadcast: Collection[str], *, resumes: bool) -> None:
+    """Refuse a window without a bound where no state of each key can stand for it."""
+    window = node.window
+    unkeyed = [name for name in window.objects if name in broadcast]
+    if node.reduction in WHOLE_WINDOW and window.folds_on:
+        why = f"{node.reduction} keeps all values of a window that has no bound"
+    elif not resumes:
+        why = (
+            "this window has no bound, so a stream by key would keep all rows of each "
+            "key"
+        )
+    elif unkeyed:
+        why = (
+            f"~{unkeyed[0]} has no keys, and a key that comes late would need all "
+            "that it ever was"
+        )
+    else:
+        return
+    raise QueryError(
+        "E0305",
+        why,
+        window.span,
+        "give it one, as in ~x[t-1h : t] or `within 1h`, or use run()",
+    )
 
 
 def _has_no_bound(window: Window) -> bool:

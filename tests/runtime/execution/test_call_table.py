@@ -12,6 +12,7 @@ from tiltpy.loops.build import add, i64, load
 from tiltpy.loops.nodes import Array, For, LoopKernel, Store, Var
 from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.pool import ScratchArrays
+from tiltpy.runtime.execution.call_states import CallStates
 from tiltpy.runtime.execution.call_table import CallTable
 from tiltpy.runtime.execution.kernel import Code, Kernel
 from tiltpy.runtime.execution.row_slices import RowSlices
@@ -71,7 +72,8 @@ def test_calls_go_on_from_the_state_that_the_one_before_left() -> None:
     kernel = Kernel(SIGNATURE, Executable())
     state = np.zeros(1, np.int64)
     for edges in ([0, 10, 11, 40], [40, 100]):  # two tables, as of two evaluations
-        table = CallTable(kernel, Numbers(edges), states=[state])
+        states = CallStates(SIGNATURE.states, [state])
+        table = CallTable(kernel, Numbers(edges), states=states)
         table.fill()
         table.run_in_order(ScratchArrays())
         assert state.tolist() == [sum(range(edges[-1]))]

@@ -24,6 +24,7 @@ from tiltpy.emit.values import LoopValue
 from tiltpy.ir.nodes import CutPoint, TemporalExpr
 from tiltpy.loops.build import (
     FALSE,
+    NEVER,
     add,
     conj,
     convert,
@@ -31,6 +32,7 @@ from tiltpy.loops.build import (
     i64,
     le,
     least,
+    lt,
     mul,
     negate,
     select,
@@ -133,15 +135,23 @@ class Sweep:
             block.set(self.visited, first)
         self.operands.start(block, first)
         block.add(While(le(self.visited, last), body.body(), head.body()))
-        behind = block.inner()
-        # The last cell of a calendar was evaluated behind the loop's end.
-        self.operands.finish(behind, last if self.visited == self.now else self.now)
-        block.when(le(first, last), behind)
+        if self.operands.keeps_states:
+            self._finish(block)
         if store is not None:
             return store.finish(block)
         if self.definition.distinct:
             join_snapshots(block, out, count)
         return count
+
+    def _finish(self, block: Block) -> None:
+        """Leave the states of the last cell, which the loop may not have visited."""
+        reached = self.builder.number(SlotKind.REACHED, self.definition.name)
+        behind = block.inner()
+        behind.set(self.visited, reached)
+        if self.operands.cells is not None:
+            self.operands.cells.advance(behind, self.now)
+        self.operands.finish(behind, self.now)
+        block.when(lt(NEVER, reached), behind)
 
     def _output_index(
         self, block: Block, value: LoopValue, count: Var, exists: Var, begin: Var

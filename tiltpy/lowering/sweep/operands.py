@@ -256,6 +256,11 @@ class SweepOperands:
                 yield slide
 
     @property
+    def keeps_states(self) -> bool:
+        """Whether any window leaves states for the next call."""
+        return any(slide.resumes for slide in self._running_windows())
+
+    @property
     def resumes(self) -> bool:
         """Whether states hold all that it knows of rows that only they have seen."""
         open_windows = [w for w in self.windows.values() if not w.window.is_fixed]

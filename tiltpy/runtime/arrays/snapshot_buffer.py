@@ -145,6 +145,27 @@ class SnapshotBuffer:
         starts[1:] = ends[:-1]
         return starts, ends
 
+    def as_overlapping(
+        self, times: tuple[Times, Times] | None = None
+    ) -> "SnapshotBuffer":
+        """Lay the rows out as any may lie, since the states of a kernel depend on it.
+
+        `times` are those of the rows where they are segments.
+        """
+        if self.layout is TimeLayout.OVERLAPPING:
+            return replace(self, points=False)
+        starts, ends = times or self.times()
+        if self.n == 0:
+            starts = ends = np.zeros(1, np.int64)
+        return replace(
+            self,
+            layout=TimeLayout.OVERLAPPING,
+            period=0,
+            starts=starts,
+            ends=ends,
+            points=False,
+        )
+
     def slice(self, start: int, stop: int) -> "SnapshotBuffer":
         """View the rows `start` to `stop` (exclusive); nothing is copied."""
         assert 0 <= start <= stop <= self.n

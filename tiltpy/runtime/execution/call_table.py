@@ -8,7 +8,7 @@ A call writes each of its outputs into a part of an array that is its own, behin
 the call before has written, or into a scratch array that all calls of a thread share.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -25,6 +25,7 @@ from tiltpy.runtime.arrays.views import address
 from tiltpy.runtime.concurrency.offload import stop_flag
 from tiltpy.runtime.concurrency.threads import StopWork
 from tiltpy.runtime.execution.call_numbers import greatest, item, total
+from tiltpy.runtime.execution.call_states import CallStates
 from tiltpy.runtime.execution.kernel import Kernel
 from tiltpy.runtime.execution.row_slices import RowSlices
 from tiltpy.runtime.execution.slot_map import ArrayKey, OutputSlot, map_slots
@@ -83,8 +84,7 @@ class CallTable:
     """Calls of one kernel over `ranges`: `slots[k]` are the arguments of call `k`.
 
     Outputs have to be put somewhere before `fill`. The table keeps all memory that the
-    slots point to. With `states`, the arrays of the kernel's state slots, each call
-    goes on from the one before: only for `run_in_order`.
+    slots point to. With `states` a call goes on from the one that left its entry.
     """
 
     def __init__(
@@ -92,8 +92,10 @@ class CallTable:
         kernel: Kernel,
         ranges: CallRanges,
         strings: Strings = NO_STRINGS,
-        states: Sequence[Array] = (),
+        states: CallStates | None = None,
     ) -> None:
+        if states is not None:
+            states.check(kernel.signature)
         self.kernel = kernel
         self.ranges = ranges
         self.strings = strings
@@ -164,7 +166,7 @@ class CallTable:
             numbers[index] = ranges.number(slot.kind, slot.object, slot.column)
         states = self.states or self._no_states()
         for index, column in self.map.states:
-            numbers[index] = address(states[column])
+            numbers[index] = states.addresses(column)
         name = "" if self.kernel.signature.aligned_range is None else "vector"
         for index, column, scratch in self.map.scratch:
             size = greatest(ranges.rows_of(scratch.rows, scratch.constant))
@@ -178,12 +180,11 @@ class CallTable:
         for output in self._appended:
             self.slots[0, output.index] += address(self.arrays[output.key].array)
 
-    def _no_states(self) -> Sequence[Array]:
+    def _no_states(self) -> CallStates:
         """States whose control says that nothing is taken over, and nothing left."""
-        self.states = [
-            np.zeros(1, memory.dtype_of(scalar))
-            for _, scalar in self.kernel.signature.states
-        ]
+        kinds = self.kernel.signature.states
+        nothing = [np.zeros(1, memory.dtype_of(scalar)) for _, scalar in kinds]
+        self.states = CallStates(kinds, nothing)
         return self.states
 
     def take_scratch(self, memory: ScratchArrays) -> None:

@@ -1,6 +1,6 @@
 """Chunks that a sweep kernel computes: a call for each."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -10,10 +10,10 @@ from tiltpy.abi.layouts import TimeLayout
 from tiltpy.abi.signature import Loop, Shape
 from tiltpy.abi.slots import SlotKind
 from tiltpy.runtime.arrays.dictionary import NO_STRINGS, Strings
-from tiltpy.runtime.arrays.pool import Array
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.execution.call_batches import Done
 from tiltpy.runtime.execution.call_numbers import item, total
+from tiltpy.runtime.execution.call_states import CallStates
 from tiltpy.runtime.execution.call_table import CallTable, is_sparse
 from tiltpy.runtime.execution.kernel import Kernel
 from tiltpy.runtime.execution.slot_map import TIMES
@@ -29,7 +29,7 @@ class SweepChunks:
         kernel: Kernel,
         coverage: Coverage[Any],
         strings: Strings = NO_STRINGS,
-        states: Sequence[Array] = (),
+        states: CallStates | None = None,
     ) -> None:
         coverage.check_ranked()
         self.kernel = kernel

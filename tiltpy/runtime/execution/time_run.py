@@ -12,7 +12,7 @@ from tiltpy.ir.nodes import TemporalExpr
 from tiltpy.plan.nodes import Refusal
 from tiltpy.plan.run_plan import RunFacts, needs_threads, plan_run, refuse_vector
 from tiltpy.runtime.arrays.dictionary import Strings
-from tiltpy.runtime.arrays.pool import Array, ScratchArrays
+from tiltpy.runtime.arrays.pool import ScratchArrays
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.concurrency.offload import offload
 from tiltpy.runtime.execution.call_batches import (
@@ -22,6 +22,7 @@ from tiltpy.runtime.execution.call_batches import (
     in_rounds,
 )
 from tiltpy.runtime.execution.call_numbers import greatest, total
+from tiltpy.runtime.execution.call_states import CallStates
 from tiltpy.runtime.execution.dense_output import DenseOutput
 from tiltpy.runtime.execution.kernel import Kernels
 from tiltpy.runtime.execution.quick_work import are_quick, sweep_cost, vector_cost
@@ -58,7 +59,7 @@ class TimeRun:
         ranges: Mapping[str, OutputRange],
         *,
         whole: bool = False,
-        states: Sequence[Array] = (),
+        states: CallStates | None = None,
     ) -> None:
         self.kernels = kernels
         self.states = states

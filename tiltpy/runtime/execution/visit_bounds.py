@@ -148,6 +148,11 @@ class Coverage(Extents[N]):
                 rows = loop.shape is Shape.ROWS
                 bounds = self.row_range(loop) if rows else self.extents[name]
                 return bounds[kind is SlotKind.LAST]
+            case SlotKind.REACHED:
+                owned = self.cells.get(name)
+                if owned is None:
+                    return EARLIEST
+                return choose(owned.some, owned.last, EARLIEST)
             case SlotKind.CLIP_LOW:
                 start = self.request.resolve(loop.tdom.start)
                 return EARLIEST if start is None else start

@@ -174,7 +174,9 @@ class OutputProgress:
         """The eviction horizon of an input once the output is done up to a time."""
         tdom, reach = self.definition.tdom, self.reach
         if self.resumed_reach is not None and self.start is not None:
-            reach = self.resumed_reach if self.done > self.start else reach
+            # There are states once a cell was computed.
+            begun = tdom.floor(self.start) < tdom.floor(self.done)
+            reach = self.resumed_reach if begun else reach
         back = reach[name].back
         if back.is_unbounded:
             return -ENDLESS

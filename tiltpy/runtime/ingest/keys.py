@@ -109,6 +109,11 @@ class Groups:
         starts[heads[nonempty]] = self.firsts[nonempty]
         return starts, ends
 
+    def as_overlapping(self) -> "Groups":
+        """Lay the rows out as those that may overlap, which all may be."""
+        buffer = self.buffer.as_overlapping(self.times())
+        return Groups(buffer, self.offsets, self.firsts, self.lasts)
+
     def segment(self, key: int) -> SnapshotBuffer:
         """View the rows of one key in the tightest layout that they have.
 

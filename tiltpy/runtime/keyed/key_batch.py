@@ -10,6 +10,7 @@ from tiltpy.abi.slots import SlotKind
 from tiltpy.runtime.arrays.dictionary import Strings
 from tiltpy.runtime.arrays.dtypes import I64Array, Times
 from tiltpy.runtime.arrays.pool import ScratchArrays
+from tiltpy.runtime.execution.call_states import CallStates
 from tiltpy.runtime.execution.call_table import (
     CallTable,
     OutputArray,
@@ -37,7 +38,8 @@ from tiltpy.types import columns
 class KeyBatch:
     """Some keys of a run, each over its range.
 
-    `grids` tells where a vector kernel serves them, if it serves any.
+    `grids` tells where a vector kernel serves them, if it serves any; `states` are
+    those that the calls of the sweep kernel take over, if there are any.
     """
 
     sweep: Kernel
@@ -47,6 +49,7 @@ class KeyBatch:
     grids: KeyVectorRanges | None
     request: Request
     strings: Strings
+    states: CallStates | None = None
 
     def run(self, scratch: ScratchArrays) -> dict[str, KeySnapshots]:
         """The pieces of the outputs."""
@@ -85,6 +88,7 @@ class KeyBatch:
             self.request,
             self.strings,
             near=near,
+            states=self.states,
         )
         return batch.run(self.sweep, scratch)
 

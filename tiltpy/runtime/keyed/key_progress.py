@@ -92,9 +92,12 @@ class KeyProgress:
         rounding: int,
         request: Request,
         traits: KeyTraits,
+        resumed_reach: Mapping[str, Boundary] | None = None,
     ) -> None:
         self.definition = definition
         self.reach = reach
+        self.resumed_reach = resumed_reach
+        """What a key needs once it has states of all rows before, if there are any."""
         self.keyed = [name for name in reach if name in keyed]
         self.others = [name for name in reach if name not in keyed]
         self.rounding = rounding
@@ -109,7 +112,7 @@ class KeyProgress:
         """Ticks behind its last edge from which on no cell sees a row."""
         none = np.zeros(0, np.int64)
         self._first, self._last, self._done, self._due = none, none, none, none
-        self._live = none.astype(np.bool_)
+        self._live = self._has_states = none.astype(np.bool_)
 
     def grow(self, codes: int) -> None:
         """Make room for the codes below a number."""
@@ -122,6 +125,9 @@ class KeyProgress:
             self._done = np.concatenate([self._done, np.zeros(room, np.int64)])
             self._due = np.concatenate([self._due, np.full(room, NEVER)])
             self._live = np.concatenate([self._live, np.zeros(room, np.bool_)])
+            self._has_states = np.concatenate(
+                [self._has_states, np.zeros(room, np.bool_)]
+            )
 
     def extend(self, codes: I64Array, firsts: Times, lasts: Times) -> None:
         """Note the first start and the greatest end of rows that came, by key."""
@@ -178,7 +184,12 @@ class KeyProgress:
         return KeyPlan(codes, ranges, ends, edges, clock.high, clock.final)
 
     def _look_behind(self, ends: Times, edges: RowEdges) -> Times:
-        """Find up to when it pays to look at what comes behind the domains."""
+        """Find up to when it pays to look at what comes behind the domains.
+
+        States are those of the last cell computed, and never go back.
+        """
+        if self.resumed_reach is not None:
+            return ends
         if self.traits.dense:
             return ends + self.definition.tdom.precision
         return np.maximum(ends, self._find_settling(edges))
@@ -265,9 +276,11 @@ class KeyProgress:
         in_reach = high < self._find_last_reach(plan.edges)
         dead = ~in_reach & ~goes_on & ~is_open & traits.sparse
         due = np.full(len(codes), NEVER)
-        if not traits.dense and (traits.sparse or traits.steady):
+        looks_behind = self.resumed_reach is None
+        if looks_behind and not traits.dense and (traits.sparse or traits.steady):
             due = np.where(high < settled, settled, due)
-        due = np.where(high < ends + step, ends + step, due)
+        if looks_behind:
+            due = np.where(high < ends + step, ends + step, due)
         later = settled if self.end is not None else ends
         if not traits.steady:
             later = np.where(in_reach | (not traits.sparse), EARLIEST, NEVER)
@@ -276,6 +289,7 @@ class KeyProgress:
         # Other rows of a key may still come before those that begin behind the clock.
         self._done[codes] = np.minimum(np.minimum(high, ends), self.clock)
         self._live[codes] = live
+        self._has_states[codes] |= ranges.cells(self.definition.tdom).some
         self._due[codes] = np.where(live, due, NEVER)
 
     def _find_last_reach(self, edges: RowEdges) -> Times:
@@ -287,6 +301,10 @@ class KeyProgress:
         tdom = self.definition.tdom
         if self.finished or name not in self.reach:
             return np.full(len(codes), LATEST)
-        back = self.reach[name].back.ticks + tdom.precision + self.rounding
+        back: int | Times = self.reach[name].back.ticks
+        if self.resumed_reach is not None:
+            resumed = self.resumed_reach[name].back.ticks
+            back = np.where(self._has_states[codes], resumed, back)
+        back = back + tdom.precision + self.rounding
         horizon = floor_to(tdom, self._done[codes]) - back
         return np.where(self._live[codes], horizon, LATEST)

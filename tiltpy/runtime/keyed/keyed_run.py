@@ -31,6 +31,7 @@ from tiltpy.runtime.arrays.pool import ThreadScratch
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.concurrency.offload import offload
 from tiltpy.runtime.concurrency.workers import map_ordered
+from tiltpy.runtime.execution.call_states import CallStates
 from tiltpy.runtime.execution.kernel import Kernels
 from tiltpy.runtime.execution.key_domains import (
     KeyedRanges,
@@ -58,7 +59,8 @@ CompileFor = Callable[[Mapping[str, Layout]], Kernels]
 class KeyedRun:
     """One run of outputs that have the same keys.
 
-    Computed is what `ranges` ask for, by default all of each key's domain.
+    Computed is what `ranges` ask for, by default all of each key's domain. With
+    `states` each key goes on from its own.
     """
 
     def __init__(
@@ -71,7 +73,9 @@ class KeyedRun:
         request: Request,
         options: RunOptions,
         ranges: Mapping[str, KeyedRanges] | None = None,
+        states: CallStates | None = None,
     ) -> None:
+        self.states = states
         self.query = query
         self.compile_for = compile_for
         self.inputs = inputs
@@ -235,6 +239,7 @@ class KeyedRun:
             None if vector is None else vector.of(task.keys),
             self.request,
             self.strings,
+            None if self.states is None else self.states.of(task.keys),
         )
         return batch.run(self.scratch.arrays)
 
@@ -248,6 +253,8 @@ class KeyedRun:
             name: by_key.segment(key) if isinstance(by_key, Groups) else by_key
             for name, by_key in self.inputs.items()
         }
+        if self.states is not None:
+            rows = {name: buffer.as_overlapping() for name, buffer in rows.items()}
         layouts = {name: buffer.abi_layout() for name, buffer in rows.items()}
         ranges = {
             name: each.of_key(key)
@@ -261,7 +268,15 @@ class KeyedRun:
         if self.options.vector is None and refusal is not None:
             options = replace(options, vector=False)
         kernels = self.compile_for(layouts)
-        run = TimeRun(kernels, rows, self.strings, self.request, options, ranges)
+        run = TimeRun(
+            kernels,
+            rows,
+            self.strings,
+            self.request,
+            options,
+            ranges,
+            states=None if self.states is None else self.states.of_one(key),
+        )
         stitchers = {
             name: Stitcher(run.outputs[name].tdom, range_.domain)
             for name, range_ in ranges.items()

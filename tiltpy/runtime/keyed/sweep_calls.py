@@ -13,6 +13,7 @@ from tiltpy.abi.slots import SlotKind
 from tiltpy.runtime.arrays.dictionary import Strings
 from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.pool import Array, ScratchArrays
+from tiltpy.runtime.execution.call_states import CallStates
 from tiltpy.runtime.execution.call_table import CallTable, is_sparse
 from tiltpy.runtime.execution.kernel import Kernel
 from tiltpy.runtime.execution.key_domains import EARLIEST, LATEST, RowsByKey
@@ -42,7 +43,9 @@ class SweepBatch:
         strings: Strings,
         *,
         near: bool = False,
+        states: CallStates | None = None,
     ) -> None:
+        self.states = states
         self.signature = signature
         self.keys = keys
         self.cells = cells
@@ -65,7 +68,7 @@ class SweepBatch:
     def run(self, kernel: Kernel, scratch: ScratchArrays) -> dict[str, KeyedSnapshots]:
         """Make all calls; the snapshots of the outputs that overlap what is owned."""
         self.coverage.check_ranked()
-        table = CallTable(kernel, self.coverage, self.strings)
+        table = CallTable(kernel, self.coverage, self.strings, self.states)
         for slot in table.map.outputs:
             if slot.loop.name in self.cells and not slot.is_implied:
                 table.put_in_order(slot, self.coverage.room(slot))
