@@ -7,7 +7,8 @@ event, or rows enough for these to stay in them: see `lowering.at_events`.
 from random import Random
 
 from tests.compiled import Setting
-from tests.random.expressions import STRUCTS, Row, Source
+from tests.random.expressions import COMPARISONS, STRUCTS, Graded, Row, Source
+from tests.random.grades import Grade
 from tests.random.queries import (
     Case,
     QueryWriter,
@@ -20,6 +21,9 @@ from tests.random.streams import Spans, StreamMaker
 from tiltpy.interpreter.evaluate import Event
 from tiltpy.ir.nodes import (
     At,
+    Binary,
+    Const,
+    Element,
     Exists,
     Expr,
     If,
@@ -27,10 +31,13 @@ from tiltpy.ir.nodes import (
     MakeStruct,
     Phi,
     Query,
+    Reduce,
+    Time,
+    Window,
 )
 from tiltpy.ops import WHOLE_WINDOW
 from tiltpy.passes.pipeline import PASS_NAMES
-from tiltpy.types import BOOL, F64, SCALARS, Scalar, Struct, TDom, Type, columns
+from tiltpy.types import BOOL, F64, I64, SCALARS, Scalar, Struct, TDom, Type, columns
 
 COUNTS = (1, 3, 8, 30, 80, 150)
 """Events of a stream."""
@@ -82,6 +89,7 @@ class EventWriter(QueryWriter):
             (5, self.rolling_body),
             (2, self.rolling_struct_body),
             (2, self.kept),
+            (2, self.tested),
             (1, self.filled),
         )
 
@@ -147,6 +155,21 @@ class EventWriter(QueryWriter):
         self.sources = outer
         body, grades = row
         return If(condition, body, Phi(body.type)), grades
+
+    def tested(self) -> Row:
+        """The time, or a column, of events that have neighbours, or have none."""
+        source = self.windowed()
+        window = Window(source.name, *self.window(source))
+        count = Reduce("count", window, Element(source.type), I64)
+        bound = Const(self.random.choice((0, 0, 0, 1, 2)), I64)
+        left, right = (count, bound) if self.chance(0.7) else (bound, count)
+        test: Expr = Binary(self.random.choice(COMPARISONS), left, right, BOOL)
+        if self.chance(0.7):
+            test = Binary("&&", Exists(self._event(), BOOL), test, BOOL)
+        value: Graded = (Time(0, I64), Grade(magnitude=12))
+        if self.chance(0.4):
+            value = self.column((self._event(), self.point.grades))
+        return self.row((If(test, value[0], Phi(value[0].type)), value[1]))
 
     def filled(self) -> Row:
         """The events, and something else between them."""

@@ -3,6 +3,7 @@
 import re
 import warnings
 from collections.abc import Callable
+from functools import partial
 from random import Random
 
 import pyarrow as pa
@@ -10,7 +11,8 @@ import pytest
 
 import tiltpy as tilt
 from tests.compare import first_difference
-from tests.compiled import random_setting, run_compiled, snapshots
+from tests.compiled import Setting, random_setting, run_compiled, snapshots
+from tests.random.events import random_event_case, random_event_setting
 from tests.random.open_windows import open_windows, random_open_case
 from tests.random.queries import Case
 from tests.random.row_queries import random_row_case
@@ -23,7 +25,15 @@ BATCH = 30
 DEEPER = 12
 
 
-def check(seed: int, draw: Callable[[int], Case | None] = random_open_case) -> bool:
+Draw = Callable[[int], Case | None]
+open_setting = partial(random_setting, span=80)
+
+
+def check(
+    seed: int,
+    draw: Draw = random_open_case,
+    draw_setting: Callable[[Random], Setting] = open_setting,
+) -> bool:
     case = draw(seed)
     if case is None:
         return False
@@ -32,7 +42,7 @@ def check(seed: int, draw: Callable[[int], Case | None] = random_open_case) -> b
     expected = interpret(
         case.query, case.events, start=case.start, end=case.end, bounds=case.bounds
     )
-    setting = random_setting(Random(seed), span=80)  # noqa: S311
+    setting = draw_setting(Random(seed))  # noqa: S311
     results = run_compiled(case, setting)
     for name in case.query.outputs:
         difference = first_difference(
@@ -58,6 +68,19 @@ def random_open_row_case(seed: int) -> Case | None:
 def test_random_queries_over_rows_with_open_windows(*, deep: bool) -> None:
     seeds = range(CASES * DEEPER if deep else CASES // 2)
     assert sum(check(seed, random_open_row_case) for seed in seeds) > len(seeds) // 8
+
+
+def random_open_event_case(seed: int) -> Case | None:
+    return open_windows(random_event_case(seed, exact=True), seed)
+
+
+def check_events(seed: int) -> bool:
+    return check(seed, random_open_event_case, random_event_setting)
+
+
+def test_random_queries_at_events_with_open_windows(*, deep: bool) -> None:
+    seeds = range(CASES * DEEPER if deep else CASES // 2)
+    assert sum(map(check_events, seeds)) > len(seeds) // 8
 
 
 ROWS = {1: 4.0, 3: 1.0, 4: 6.0, 9: 2.0, 10: 5.0}

@@ -23,6 +23,7 @@ from tiltpy.ir.nodes import (
 )
 from tiltpy.ops import WHOLE_WINDOW
 from tiltpy.plan.definedness import strict_points
+from tiltpy.plan.emptiness import emptiness_tests
 from tiltpy.plan.facts import ObjectFacts
 from tiltpy.plan.nodes import Refusal
 
@@ -107,6 +108,11 @@ class LoopFacts:
     def reductions(self) -> tuple[Reduce, ...]:
         """The reductions over them."""
         return tuple(reductions(self.definition))
+
+    @cached_property
+    def emptiness_tests(self) -> frozenset[Reduce]:
+        """The counts that matter as 0 or more alone."""
+        return emptiness_tests(self.definition)
 
     def over(self, window: Window) -> tuple[Reduce, ...]:
         """The reductions over one window."""

@@ -89,7 +89,9 @@ class Advance(Enum):
 
     INSERT = "ends with the event, which it takes in"
     NEWEST = "shows its last row alone"
+    NEXT = "shows its first row alone"
     FOLLOW = "follows with both edges"
+    SEARCH = "searches for its edges"
 
 
 @dataclass(frozen=True, slots=True)

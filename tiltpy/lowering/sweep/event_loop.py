@@ -10,7 +10,6 @@ from tiltpy.abi.signature import LANES
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.output_arrays import OutputArrays, write_snapshot
 from tiltpy.loops.build import (
-    TRUE,
     add,
     conj,
     convert,
@@ -60,9 +59,17 @@ class EventLoop:
         run.set(self.time, sub(now, i64(1)))
         end = rows.end_at(self.row)
         visit.set(self.time, sub(end, i64(self.point.offset)))
-        inside = {window.window: self._advance(visit, window) for window in windows}
-        event = PointRead(TRUE, self.row, add(self.time, i64(1)))
-        value = self.operands.value(visit, {self.point: event}, inside)
+        exists = visit.name("exists", rows.exists(self.row))
+        reads = {self.point: PointRead(exists, self.row, add(self.time, i64(1)))}
+        for point, cursor in self.operands.cursors.items():
+            if point != self.point:
+                reads[point] = cursor.advance(visit, self.time)
+        inside = dict(self.operands.windows)
+        for window in inside.values():
+            if self.advances[window.window] is Advance.SEARCH:
+                window.advance(visit, self.time)
+        inside |= {window.window: self._advance(visit, window) for window in windows}
+        value = self.operands.value(visit, reads, inside, self.time)
         write_snapshot(visit, out, count, value, sub(self.time, i64(1)), self.time)
         visit.set(count, add(count, convert(value.valid, I64)))
         visit.set(self.row, add(self.row, i64(1)))
@@ -122,23 +129,34 @@ class EventLoop:
     ) -> SlidingWindow | RunningWindow:
         """Move a window to an event."""
         inside = window.without_checks()
-        if isinstance(inside, RunningWindow):
-            inside.take(block, self.time, self.row)
-            return inside
+        aligned = window.window.object == self.point.object
         match self.advances[window.window]:
             case Advance.INSERT:
                 inside.take(block, self.time, self.row)
             case Advance.NEWEST:
-                inside.show_newest(block, self.time)
+                assert isinstance(inside, SlidingWindow), "it evicts"
+                before = aligned and window.window.end == self.point.offset - 1
+                inside.show_newest(block, self.time, self.row if before else None)
+            case Advance.NEXT:
+                assert isinstance(inside, SlidingWindow), "it evicts"
+                after = aligned and window.window.start == self.point.offset
+                inside.show_next(block, self.time, self.row if after else None)
             case Advance.FOLLOW:
                 inside.advance(block, self.time)
+            case Advance.SEARCH:
+                raise AssertionError("it checks its edges")
         return inside
 
     def windows(self) -> list[SlidingWindow | RunningWindow]:
-        """The windows of the loop."""
+        """The windows whose edges stay inside the rows."""
         windows = self.operands.windows.values()
         kinds = SlidingWindow, RunningWindow
-        return [window for window in windows if isinstance(window, kinds)]
+        return [
+            window
+            for window in windows
+            if isinstance(window, kinds)
+            and self.advances[window.window] is not Advance.SEARCH
+        ]
 
     def _limit(self, window: SlidingWindow | RunningWindow) -> LExpr:
         """The last time at which both bounds are a leap away from the last row."""

@@ -18,7 +18,7 @@ from tiltpy.emit.output_arrays import OutputArrays, pack_snapshots
 from tiltpy.emit.references import references
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.emit.values import LoopValue, Reading, lower_expr
-from tiltpy.ir.nodes import At, Reduce, TemporalExpr, Window
+from tiltpy.ir.nodes import At, Reduce, TemporalExpr, Time, Window
 from tiltpy.loops.build import TRUE, add, conj, convert, i64, le, lt, sub
 from tiltpy.loops.nodes import LExpr, Num, Splat, Var
 from tiltpy.plan.strategies.event_scan import depth
@@ -32,7 +32,7 @@ class EventVectors:
         self.definition = definition
         self.rows = rows
         _, windows = references(definition)
-        self.deepest = max(map(depth, windows))
+        self.deepest = max(map(depth, windows), default=0)
 
     def visit(self, block: Block, row: LExpr, out: OutputArrays, count: Var) -> None:
         """Write the results of the vector of rows from `row` on, which all exist."""
@@ -67,6 +67,8 @@ class _VectorReads:
                 return self.payload(0)
             case Reduce():
                 return self._reduce(node)
+            case Time(offset=offset):
+                return LoopValue(node.type, add(self.end(0), i64(offset)), TRUE)
             case _:
                 raise AssertionError("the events are seen as a whole")
 

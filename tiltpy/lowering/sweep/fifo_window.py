@@ -26,6 +26,7 @@ from tiltpy.loops.build import (
     TRUE,
     add,
     conj,
+    convert,
     disj,
     greatest,
     i64,
@@ -44,7 +45,7 @@ from tiltpy.lowering.sweep.restart import Restart
 from tiltpy.lowering.sweep.row_bounds import RowBound, RowBounds
 from tiltpy.lowering.sweep.window_elements import Track, aggregate_of
 from tiltpy.ops import REDUCTIONS, WHOLE_WINDOW
-from tiltpy.types import ENDLESS
+from tiltpy.types import ENDLESS, I64
 
 OF_ANY = frozenset(rule.name for rule in REDUCTIONS.values() if rule.never_null)
 """Reductions that are never φ over a window with a row."""
@@ -302,7 +303,8 @@ class SlidingWindow:
             block.set(self.hi.row, row)
             self._take_limited(block, now, row)
             return
-        if any(track.sees_evictions for track in self.tracks.values()):
+        evicting = any(track.sees_evictions for track in self.tracks.values())
+        if evicting or self.wholes:
             self._pass(block, now)
         else:
             self._distance_bound().catch_up(block, now, block.costs.caught_up_rows)
@@ -315,13 +317,33 @@ class SlidingWindow:
         block.set(self.hi.row, add(row, i64(1)))
         self.now = now
 
-    def show_newest(self, block: Block, now: LExpr) -> None:
-        """Move `hi`, and `lo` to the newest row, or past it if the window is empty."""
-        self.hi.catch_up(block, now, block.costs.leap_rows)
+    def show_newest(self, block: Block, now: LExpr, row: LExpr | None) -> None:
+        """Move `hi`, and `lo` to the newest row, or past it if the window is empty.
+
+        Where the window ends just before an event, that is its `row`.
+        """
+        if row is None:
+            self.hi.catch_up(block, now, block.costs.leap_rows)
+        else:
+            block.set(self.hi.row, row)
         newest = sub(self.hi.row, i64(1))
         end = self.rows.end_at(greatest(newest, i64(0)))
         stays = conj(lt(add(now, i64(self.window.start)), end), lt(i64(0), self.hi.row))
         block.set(self.lo.row, select(stays, newest, self.hi.row))
+        self.now = now
+
+    def show_next(self, block: Block, now: LExpr, row: LExpr | None) -> None:
+        """Move `lo`, and `hi` past the first row, or to it if the window is empty.
+
+        Where the window begins just after an event, that is the `row` before.
+        """
+        if row is None:
+            self._distance_bound().catch_up(block, now, block.costs.caught_up_rows)
+        else:
+            block.set(self.lo.row, add(row, i64(1)))
+        start = self.rows.start_at(self.lo.row)
+        begun = lt(start, add(now, i64(self.window.end)))
+        block.set(self.hi.row, add(self.lo.row, convert(begun, I64)))
         self.now = now
 
     def settle(self, block: Block) -> None:

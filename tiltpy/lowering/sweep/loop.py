@@ -253,9 +253,7 @@ class Sweep:
             Shape.ROW_PANES if folds_rows(self.plan) else Shape.SWEEP,
             (*reads, *self.operands.further_reads()),
             self._changes(reads),
-            self.every_cell
-            or self.tdom.calendar is not None
-            or bool(self.operands.cut_windows()),
+            self._visits_every_cell(),
             implicit_times=False,
             structures=self.operands.structures(),
             strict=self._strict(),
@@ -267,6 +265,13 @@ class Sweep:
             resumes=self.operands.resumes,
             distinct=self.definition.distinct,
         )
+
+    def _visits_every_cell(self) -> bool:
+        """Decide whether there is a visit a cell, where it is not only at events."""
+        if self.plan.one_tick is not None:
+            return False
+        by_cell = self.every_cell or self.tdom.calendar is not None
+        return by_cell or bool(self.operands.cut_windows())
 
     def _strict(self) -> tuple[Read, ...]:
         """The ranges in which objects need snapshots for this one not to be φ."""

@@ -304,9 +304,10 @@ class SweepOperands:
         block: Block,
         points: Mapping[CutPoint, PointRead] | None = None,
         windows: Windows | None = None,
+        now: LExpr | None = None,
     ) -> LoopValue:
-        """The object's value at the visit, or with other points and windows."""
-        leaf = self._leaf(block, points, windows)
+        """The object's value at the visit, or with other points, windows and time."""
+        leaf = self._leaf(block, points, windows, now)
         value = lower_expr(block, leaf, self.definition.body)
         return unsign_zeros(block, value) if self.definition.distinct else value
 
@@ -315,7 +316,9 @@ class SweepOperands:
         block: Block,
         points: Mapping[CutPoint, PointRead] | None = None,
         windows: Windows | None = None,
+        now: LExpr | None = None,
     ) -> Leaf:
+        time = self.now if now is None else now
         reads = self.points if points is None else points
         states = self.windows if windows is None else windows
 
@@ -331,7 +334,7 @@ class SweepOperands:
                     row = add(read.row, Lane(I64)) if read.wide else read.row
                     return bound_of(self.objects[name], node, row, read.exists)
                 case Time(offset=offset):
-                    return LoopValue(node.type, add(self.now, i64(offset)), TRUE)
+                    return LoopValue(node.type, add(time, i64(offset)), TRUE)
                 case Reduce():
                     reduction = self._clipping_reduction(node)
                     present = self.present.get((node.window, node.element))

@@ -14,7 +14,14 @@ from tiltpy.aggregates.central_moments import ORDERS
 from tiltpy.costs import Costs
 from tiltpy.emit.references import reductions, references, uses_time
 from tiltpy.ir.cuts import leaf_cuts
-from tiltpy.ir.nodes import CutPoint, CutWindow, EventBound, Since, TemporalExpr, Window
+from tiltpy.ir.nodes import (
+    CutPoint,
+    CutWindow,
+    EventBound,
+    Since,
+    TemporalExpr,
+    Window,
+)
 from tiltpy.ir.traversal import walk
 from tiltpy.ops import REDUCTIONS
 from tiltpy.plan.definedness import strict_points
@@ -35,76 +42,79 @@ DEEPEST = LANES
 
 def event_scan(facts: LoopFacts, operands: Operands) -> EventScan | Refusal:
     """Serve an object that sees one point stream at its events, and windows."""
-    if facts.grid_refusal is not None:
-        return facts.grid_refusal
+    if not facts.every_tick:
+        return facts.grid_refusal or Refusal("its cells are not ticks")
     if facts.present_refusal is not None:
         return facts.present_refusal
     point = operands.one_tick
     if point is None:
         return Refusal("no event of one tick decides where it is")
-    if facts.points != (point,):
-        return Refusal("it sees other points besides")
     if operands.clipped:
         return Refusal("a reduction sees where windows cut events")
-    (_, cursor), rows = operands.points[0], facts.objects[point.object]
-    if cursor is not CursorPlan.SCAN:
+    rows = facts.objects[point.object]
+    if dict(operands.points)[point] is not CursorPlan.SCAN:
         return Refusal(f"events of ~{point.object} overlap")
-    if not rows.complete:
-        return Refusal(f"~{point.object} may be null")
-    if not facts.windows:
-        return Refusal("it has no windows")
-    for window, plan in operands.windows:
-        if not window.is_fixed:
-            if not _takes_rows_in(point, window):
-                reason = "has no fixed length, and does not end with the event"
-                return Refusal(f"a window of ~{window.object} {reason}")
-        elif plan is not WindowPlan.TWO_STACK:
-            return Refusal(f"events of ~{window.object} end in any order")
-        if facts.ranks(window):
-            return Refusal(f"a window of ~{window.object} is looked at as a whole")
-    nullable = any(rows.layout.nullable)
     vectorized = (
         "event_vectors" not in facts.disabled
         and rows.layout.points
-        and not nullable
+        and not any(rows.layout.nullable)
         and fits_vectors(facts.definition)
     )
-    advances = tuple((w, _advance(facts, operands, w)) for w in facts.windows)
+    advances = tuple((w, _advance(facts, operands, w, p)) for w, p in operands.windows)
     return EventScan(operands, point, advances, vectorized)
 
 
 def _takes_rows_in(point: CutPoint, window: Window) -> bool:
-    """Decide whether a window of no fixed length takes in each event, in order."""
-    return (
-        window.object == point.object
-        and window.end == point.offset
-        and window.look is None
+    """Decide whether a window takes in each event, in order, and nothing else."""
+    if window.object != point.object or window.end != point.offset:
+        return False
+    return window.is_fixed or (
+        window.look is None
         and not isinstance(window.limit, Since)
-        and (window.start == ALL_PAST)
+        and window.start == ALL_PAST
     )
 
 
-def _advance(facts: LoopFacts, operands: Operands, window: Window) -> Advance:
+def _advance(
+    facts: LoopFacts, operands: Operands, window: Window, plan: WindowPlan
+) -> Advance:
     """Choose how a window gets to the next event."""
     point = operands.one_tick
     assert point is not None
-    if window.object == point.object and window.end == point.offset:
+    if plan not in (WindowPlan.TWO_STACK, WindowPlan.RUNNING):
+        return Advance.SEARCH
+    if _takes_rows_in(point, window):
         return Advance.INSERT
-    if _sees_newest_alone(facts, operands, window):
-        return Advance.NEWEST
+    if plan is WindowPlan.RUNNING:
+        return Advance.FOLLOW
+    if not window.is_fixed:
+        return Advance.SEARCH
+    ends = {Advance.NEWEST: "last", Advance.NEXT: "first"}
+    follows = window.object == point.object and window.start >= point.offset
+    for advance in reversed(ends) if follows else ends:
+        if _sees_one_row(facts, operands, window, ends[advance]):
+            return advance
     return Advance.FOLLOW
 
 
-def _sees_newest_alone(facts: LoopFacts, operands: Operands, window: Window) -> bool:
-    """Decide whether of a window's rows the last one alone matters."""
+def _sees_one_row(
+    facts: LoopFacts,
+    operands: Operands,
+    window: Window,
+    which: str,
+) -> bool:
+    """Decide whether of a window's rows its first, or last, alone matters."""
     over = facts.over(window)
-    if not over or any(node.reduction != "last" for node in over):
-        return False
     if any(facts.objects[window.object].filters(node.element) for node in over):
         return False
-    return operands.always_cuts or not any(
-        isinstance(cut, CutWindow) and cut.window == window
-        for cut in leaf_cuts(facts.definition.cuts)
+    if any(n.reduction != which and n not in facts.emptiness_tests for n in over):
+        return False
+    return bool(over) and (
+        operands.always_cuts
+        or not any(
+            isinstance(cut, CutWindow) and cut.window == window
+            for cut in leaf_cuts(facts.definition.cuts)
+        )
     )
 
 
