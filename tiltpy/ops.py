@@ -147,11 +147,11 @@ class ReductionRule:
     `result` says how the result's type follows the element's: `sum`: 64-bit of the
     integer's signedness (bool: i64), floats keep theirs; `keep`: the element's type;
     `float`: f32 for f32, else f64; `f64`; `i64`; `bool`; `top`: a struct of `n` fields
-    of the element's type.
+    of the element's type; `modes`: of `n` pairs of that type and a count.
     """
 
     name: str
-    result: Literal["sum", "keep", "float", "f64", "i64", "bool", "top"]
+    result: Literal["sum", "keep", "float", "f64", "i64", "bool", "top", "modes"]
     doc: str
     """The docstring of its Python function."""
     active_doc: str
@@ -272,6 +272,10 @@ _REDUCTION_RULES = (
         "The `n` greatest values (64 at most) as the fields `top1`, `top2`, ...",
         "The `n` greatest values of the events alive at a time, as `top1`, `top2`, ...",
         strings=True, times=True, parameter="n", whole=True),
+    ReductionRule("modes", "modes",
+        "The `n` most frequent values (64 at most) as `mode1`, `count1`, `mode2`, ...",
+        "The `n` most frequent values of the events alive at a time, and their counts.",
+        strings=True, times=True, parameter="n", whole=True),
 )  # fmt: skip
 REDUCTIONS = {rule.name: rule for rule in _REDUCTION_RULES}
 """All but the `whole` ones have a merge. `any` and `all` take bools only. `count`
@@ -286,7 +290,7 @@ QUANTILE_METHODS: tuple[QuantileMethod, ...] = get_args(QuantileMethod)
 Of values that are equally near the one at an even position is the nearest."""
 
 MOST_TOP = 64
-"""The greatest `n` of `topk`: how many fields its result has, at most."""
+"""The greatest `n` of `topk` and `modes`: how many values they give, at most."""
 
 REDUCTION_SYMBOLS = {rule.symbol: rule.name for rule in _REDUCTION_RULES if rule.symbol}
 """The paper's operator spellings inside `⊕(...)`."""

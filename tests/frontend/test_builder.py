@@ -114,6 +114,7 @@ def test_section_5_2_is_the_same_query() -> None:
         (tilt.std(x[t - 5 : t], ddof=1), "std(~x[t-5 : t], ddof=1)"),
         (tilt.count(q[t - 5 : t]), "count(~q[t-5 : t])"),
         (tilt.topk(m[t - 5 : t], n=2).top1, "topk(~m[t-5 : t], 2).top1"),
+        (tilt.modes(m[t - 5 : t], n=2).count2, "modes(~m[t-5 : t], 2).count2"),
         (
             tilt.quantile(x[t - 5 : t], 1, where=x[t - 5 : t] > 0),
             "quantile(v for v in ~x[t-5 : t] if v > 0.0, 1.0)",

@@ -126,6 +126,7 @@ UNSOUND: tuple[tuple[Expr, str], ...] = (
     (Reduce("quantile", WINDOW, ELEMENT, F64), "quantile with the parameter None"),
     (Reduce("quantile", WINDOW, ELEMENT, F64, 0, 1.5), "with the parameter 1.5"),
     (Reduce("topk", WINDOW, ELEMENT, F64, 0, 65), "topk with the parameter 65"),
+    (Reduce("modes", WINDOW, ELEMENT, F64, 0, 0), "modes with the parameter 0"),
     (Reduce("topk", WINDOW, ELEMENT, F64, 0, 1), "result of topk is f64, expected {"),
     (Reduce("median", WINDOW, Cast(ELEMENT, F32), F32), "is f32, expected f64"),
     (Reduce("nunique", Window("s", -1, 0), Element(TICK), I64), "nunique of { price"),

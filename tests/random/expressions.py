@@ -283,6 +283,7 @@ class ExpressionWriter:
         if isinstance(result, Struct):
             top, result = self.random.choice(columns(result))
             made = Field(made, top, result)
+            name = "count" if top.startswith("count") else name
         return made, reduced_grade(name, result, grade, most)
 
     def own_reduction(
@@ -302,10 +303,11 @@ class ExpressionWriter:
         return self.column((made, drawn.grades))
 
     def parameter(self, name: str) -> float | int | None:
-        """The `q` of a quantile, the `n` of the greatest values."""
+        """The `q` of a quantile, the `n` of `topk` and `modes`."""
         if name == "quantile":
             return self.random.choice((0.0, 0.1, 0.25, 0.5, 0.9, 0.99, 1.0))
-        return self.random.choice((1, 2, 3, 7)) if name == "topk" else None
+        takes_n = REDUCTIONS[name].parameter == "n"
+        return self.random.choice((1, 2, 3, 7)) if takes_n else None
 
     def window(self, source: Source) -> tuple[int, int]:
         """The bounds of a window, from its reader's time."""

@@ -99,7 +99,7 @@ def reduced_grade(name: str, scalar: Scalar, grade: Grade, most: int) -> Grade:
         return Grade(magnitude=bits)
     if name == "nunique":
         return Grade(magnitude=bits)
-    if name in ("first", "last", "min", "max", "mode", "topk"):
+    if name in ("first", "last", "min", "max", "mode", "modes", "topk"):
         return grade
     if name in ("median", "quantile") and not scalar.is_temporal:
         return replace(grade, level=max(grade.level, Level.FIRM))
@@ -151,7 +151,7 @@ def sound_reductions(
 
 def temporal_reductions(scalar: Scalar, grade: Grade, most: int) -> list[str]:
     """The reductions of times or durations whose results agree to the tick."""
-    found = ["count", "first", "last", "min", "max", "mode", "nunique", "topk"]
+    found = ["count", "first", "last", "min", "max", "mode", "modes", "nunique", "topk"]
     if scalar.kind == "time":
         return found
     sums = fits(F64, grade, sum_bits(most))

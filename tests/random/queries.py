@@ -42,6 +42,7 @@ from tiltpy.ir.verify.types import reduction_type
 from tiltpy.types import (
     BOOL,
     F64,
+    I64,
     SCALARS,
     STRING,
     Bound,
@@ -139,7 +140,7 @@ class QueryWriter(ExpressionWriter):
         return self.row((If(above, gap, Phi(F64)), grade))
 
     def order_body(self) -> Row:
-        """Some of the greatest values, or several quantiles of one window."""
+        """Some of the greatest or most frequent values, or quantiles of one window."""
         source = self.windowed()
         window = Window(source.name, *self.window(source))
         value, grade = self.column((Element(source.type), source.grades))
@@ -147,10 +148,15 @@ class QueryWriter(ExpressionWriter):
         if grade.level is Level.ROUGH or value.type.is_temporal:
             return self.window_body()
         count = self.random.choice((1, 2, 3, 20))
-        top = reduction_type("topk", value.type, count)
+        name = self.random.choice(("topk", "modes"))
+        top = reduction_type(name, value.type, count)
         if isinstance(top, Struct) and (value.type == STRING or self.chance(0.5)):
-            made: Expr = Reduce("topk", window, value, top, parameter=count)
-            return made, {name: grade for name, _ in top.fields}
+            made: Expr = Reduce(name, window, value, top, parameter=count)
+            counts = reduced_grade("count", I64, grade, 1)
+            return made, {
+                field: counts if field.startswith("count") else grade
+                for field, _ in top.fields
+            }
         shares = self.random.sample((0.0, 0.25, 0.5, 0.75, 1.0), 3)
         found = tuple(
             Reduce("quantile", window, value, F64, parameter=share) for share in shares

@@ -124,6 +124,7 @@ def test_reductions() -> None:
         ("nunique(~s[t-4 : t])", [1, 2, 2, 2, 3, 3]),
         ("mode(~s[t-6 : t])", ["b", "b", "b", "b", "b", "b"]),
         ("topk(~s[t-3 : t], 2).top2", [None, "a", "a", "a", "b", "b"]),
+        ("modes(~s[t-6 : t], 2).mode2", [None, "a", "a", "a", "a", "a"]),
         ('count(v for v in ~s[t-3 : t] if v == "a")', [0, 1, 1, 1, 0, 1]),
         ('last(v for v in ~s[t-4 : t] if v < "b")', [None, "a", "a", "a", "a", "a"]),
     ]

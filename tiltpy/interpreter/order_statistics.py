@@ -79,6 +79,18 @@ def mode(values: Sequence[Atom]) -> Atom:
     return next(value for value in values if counts[_identity(value)] == most)
 
 
+def modes(values: Sequence[Atom], count: int) -> list[Atom | None]:
+    """Find the most frequent values, each before its count; then None.
+
+    Each is as it stands first; of several as frequent the earliest comes first.
+    """
+    counts = Counter(map(_identity, values))  # in order of the first of each
+    first = {_identity(value): value for value in reversed(values)}
+    pairs = [(first[each], number) for each, number in counts.most_common(count)]
+    flat: list[Atom | None] = [atom for pair in pairs for atom in pair]
+    return flat + [None] * (2 * count - len(flat))
+
+
 def top(values: Sequence[Atom], count: int) -> list[Atom | None]:
     """Find the greatest values, descending, NaNs last, then None; a zero is +0."""
     ordered = sorted(

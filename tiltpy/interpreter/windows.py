@@ -191,7 +191,10 @@ def reduce_window(
         return present[0 if expr.reduction == "first" else -1]
     if isinstance(expr.type, Struct):
         names = [name for name, _ in expr.type.fields]
-        return dict(zip(names, orders.top(_atoms(present), len(names)), strict=True))
+        atoms = _atoms(present)
+        if expr.reduction == "modes":
+            return dict(zip(names, orders.modes(atoms, len(names) // 2), strict=True))
+        return dict(zip(names, orders.top(atoms, len(names)), strict=True))
     if expr.reduction in WHOLE_WINDOW:
         statistic = orders.reduce(
             expr.reduction, _atoms(present), expr.parameter, expr.method

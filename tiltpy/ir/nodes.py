@@ -233,9 +233,9 @@ class Reduce:
     and times and reductions, it sees at the present `t`: constants of the fold, which
     cut like the references of the body. A condition (`... if c`) is written as
     `If(c, element, Phi)`. `ddof` is 0 but for `var` and `std`. `parameter` is the `q`
-    of `quantile`, the `n` of `topk`, whose result is a struct, and None for all others;
-    `method` is `linear` for all but `quantile`. `reduction` is built in or
-    user-defined; `bounds` says whether it sees where snapshots start and end.
+    of `quantile`, the `n` of `topk` and `modes`, whose results are structs, and None
+    for all others; `method` is `linear` for all but `quantile`. `reduction` is built in
+    or user-defined; `bounds` says whether it sees where snapshots start and end.
     """
 
     reduction: str

@@ -59,7 +59,7 @@ def function_takes(rule: FunctionRule, argument: Type) -> bool:
 def reduction_result(rule: ReductionRule, element: Type) -> Scalar | None:
     """Find the type of a reduction over times or durations, if it has one.
 
-    Those that count and `topk` are not asked: they take any scalar.
+    Those that count, `topk` and `modes` are not asked: they take any scalar.
     """
     if element == TIME:
         return TIME if rule.times else None

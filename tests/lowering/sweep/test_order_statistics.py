@@ -1,10 +1,11 @@
-"""`median`, `quantile`, `mode`, `nunique` and `topk`: their meaning and their kernels.
+"""Order statistics such as `mode` and `topk`: their meaning and their kernels.
 
 The random queries of `test_properties.py` have them among all else; here are the edges
 by hand, and windows too long for the interpreter against other libraries.
 """
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise, product
 
@@ -100,6 +101,31 @@ def test_the_greatest_values(
     assert_numbers(list(found.values()), expected)
 
 
+@pytest.mark.parametrize(
+    ("scalar", "count", "rows", "expected"),
+    [
+        ("i64", 2, [1, 2, 2, 1, 5], [1, 2, 2, 2]),
+        ("i64", 3, [5, 2, 2, 1, 1], [2, 2, 1, 2, 5, 1]),
+        ("i64", 2, [7, 7], [7, 2, None, None]),
+        ("u64", 1, [3, 2**64 - 1, 2**64 - 1], [2**64 - 1, 2]),
+        ("f64", 3, [1.0, NAN, -0.0, 0.0, NAN], [NAN, 2, -0.0, 2, 1.0, 1]),
+        ("f32", 1, [0.5, 0.25, 0.25], [0.25, 2]),
+        ("bool", 2, [False, True, True], [True, 2, False, 1]),
+    ],
+)
+@pytest.mark.parametrize("if_", ["", " if v == ~x[t] || v != ~x[t] || ~x[t] > 0"])
+def test_the_most_frequent_values(
+    scalar: str, count: int, rows: list[Value], expected: list[Number | None], if_: str
+) -> None:
+    """Both where elements see the present, and where they do not."""
+    if_ = "" if scalar == "bool" else if_
+    found = reduced(scalar, f"modes(v for v in ~x[t-50:t]{if_}, {count})", rows)
+    assert isinstance(found, dict)
+    names = [f"{kind}{i + 1}" for i in range(count) for kind in ("mode", "count")]
+    assert list(found) == names
+    assert_numbers(list(found.values()), expected)
+
+
 STAYS: Rows = [(0, 1, 5), (1, 2, 1), (2, 3, 5), (4, 5, 1), (9, 10, 7)]
 
 
@@ -109,7 +135,8 @@ def test_rows_come_and_go() -> None:
         ~median[t] = median(~x[t-3:t])
         ~mode[t] = mode(~x[t-4:t])
         ~different[t] = nunique(~x[t-3:t])
-        ~top[t] = topk(~x[t-3:t], 2)""",
+        ~top[t] = topk(~x[t-3:t], 2)
+        ~frequent[t] = modes(~x[t-4:t], 2).count2""",
         {
             "median": [
                 (0, 1, 5.0), (1, 2, 3.0), (2, 3, 5.0), (3, 4, 3.0), (4, 5, 3.0),
@@ -129,6 +156,7 @@ def test_rows_come_and_go() -> None:
                 (4, 5, {"top1": 5, "top2": 1}), (5, 7, {"top1": 1, "top2": None}),
                 (9, 12, {"top1": 7, "top2": None}),
             ],
+            "frequent": [(1, 2, 1), (2, 4, 1), (4, 5, 1), (5, 6, 1)],
         },
         x=STAYS,
         end=13,
@@ -261,6 +289,18 @@ def test_sorting_takes_any_values(reduction: str, kind: str) -> None:
     for at in (0, 1, 699, 700, 1999, 2000, 2999):
         window = values[max(0, at - 699) : at + 1].tolist()
         assert got[at] == by_hand(reduction, window)
+
+
+def test_the_most_frequent_of_long_windows() -> None:
+    """Beside Python's `Counter`, of which equal counts are in order of their first."""
+    values = np.random.default_rng(4).zipf(1.3, 6000) % 1000
+    text = "input x : i64 sampled 1\n~o[t] = modes(~x[t-2000:t], 5)"
+    rows = tilt.parse(text).run(x=tilt.sampled(values, 0, 1), chunk=2500).to_arrow()
+    for at in (0, 3, 40, 1999, 2000, 2499, 2500, 5999):
+        most = Counter(values[max(0, at - 1999) : at + 1].tolist()).most_common(5)
+        flat = [number for pair in most for number in pair]
+        found = list(rows.slice(at, 1).to_pylist()[0].values())[2:]
+        assert found == flat + [None] * (10 - len(flat)), at
 
 
 def by_hand(reduction: str, values: Sequence[float]) -> float:

@@ -41,8 +41,10 @@ def test_unsigned_columns_go_all_the_way(bits: int) -> None:
         ("first", [most, most, most]),
         ("last", [most, 0, most - 1]),
         ("topk", [most, most, most]),
+        ("modes", [most, most, most]),
     ):
-        call = f"{name}(~x[t-9 : t])" if name != "topk" else "topk(~x[t-9 : t], 1).top1"
+        field = {"topk": ", 1).top1", "modes": ", 1).mode1"}.get(name, ")")
+        call = f"{name}(~x[t-9 : t]{field}"
         folded = run(kind, column, call)
         assert (folded.type, folded.to_pylist()) == (column.type, expected)
     total = run(kind, column, "sum(~x[t-9 : t])")

@@ -123,7 +123,7 @@ def test_reductions_round_to_the_nearest_tick() -> None:
               skew = skew(~x[t-4 : t]), half = sum(v / 2 for v in ~x[t-4 : t]),
               median = median(~x[t-4 : t]), high = quantile(~x[t-4 : t], 0.9),
               mode = mode(~x[t-4 : t]), kinds = nunique(~x[t-4 : t]),
-              top = topk(~x[t-4 : t], 2).top2,
+              top = topk(~x[t-4 : t], 2).top2, often = modes(~x[t-4 : t], 1).mode1,
               long = count(v for v in ~x[t-4 : t] if v > duration(2)) }"""
     rows = [(0, 1, 1), (1, 2, 2), (2, 3, 2), (3, 4, 6), (4, 5, 3), (5, 6, 2)]
     first, second = check_engines(text, {"x": rows})["o"]
@@ -132,7 +132,7 @@ def test_reductions_round_to_the_nearest_tick() -> None:
     assert {**first.value, "skew": None} == {
         "sum": 11, "mean": 3, "std": 2, "rms": 3, "min": 1, "max": 6, "first": 1,
         "last": 6, "count": 4, "spread": 2, "skew": None, "half": 5, "long": 1,
-        "median": 2, "high": 5, "mode": 2, "kinds": 3, "top": 2,
+        "median": 2, "high": 5, "mode": 2, "kinds": 3, "top": 2, "often": 2,
     }  # fmt: skip
     assert isinstance(first.value["skew"], float)
     assert isinstance(second.value, dict)

@@ -192,7 +192,8 @@ def read_parameter(reduction: str, expr: Expr) -> float | int:
         if isinstance(value, int) and 1 <= value <= MOST_TOP:
             return value
         fault = f"a whole number from 1 to {MOST_TOP}"
-        hint = "it is the number of fields of the result"
+        counted = "fields" if reduction == "topk" else "values"
+        hint = f"it is the number of {counted} of the result"
     message = f"`{wanted}` is {fault}, not {literal(expr)}"
     raise QueryError("E0206", message, expr.span, hint)
 

@@ -57,6 +57,8 @@ def hint_count(call: syntax.CallExpression) -> str:
     match name, call.arguments:
         case "var" | "std", (syntax.Ref(stop=stop), syntax.Number()) if stop:
             return f"write {name}({values[0]}, ddof={values[1]})"
+        case "mode", (syntax.Ref(stop=stop), syntax.Number()) if stop:
+            return f"write modes({values[0]}, {values[1]})"
         case _, (syntax.Ref(stop=stop), *_) if stop and name in REDUCTIONS:
             accepted = values[: 1 + bool(REDUCTIONS[name].parameter)]
             return f"write {name}({', '.join(accepted)})"

@@ -110,6 +110,7 @@ METHODS_ELSEWHERE = {
     **dict.fromkeys(("isin", "is_in"), _AMONG),
     "between": "write a <= x && x <= b",
     **dict.fromkeys(("where", "filter", "mask"), "write condition ? value : φ"),
+    **dict.fromkeys(("mode", "value_counts"), "write modes(~x[t - 10 : t], 3)"),
 }  # fmt: skip
 """Methods of data frames."""
 
@@ -127,6 +128,9 @@ FUNCTIONS_ELSEWHERE = {
         "write distinct ~y[t] = ..., and start(~y[t]) or end(~y[t])"),
     **dict.fromkeys(("percentile", "percentile_cont", "percentile_disc"),
         "write quantile(~x[t - 10 : t], 0.9)"),
+    **dict.fromkeys(("top_n", "topn", "approx_top_k", "approx_top_count", "most_common",
+        "value_counts", "most_frequent", "freq_agg"),
+        "write modes(~x[t - 10 : t], 3) for the most frequent values and their counts"),
     **dict.fromkeys(("top_k", "nlargest", "top"), "write topk(~x[t - 10 : t], 3)"),
     **dict.fromkeys(("minimum", "low", "lowest"), "write min"),
     **dict.fromkeys(("maximum", "high", "highest"), "write max"),

@@ -93,8 +93,10 @@ def _index(position: ParsePosition) -> str:
         return f"write ({content})"
     if previous == "TDom":
         return f"write TDom({content or '-∞, ∞, 1'})"
-    if previous == ")" and content.isdecimal() and "topk" in position.words:
-        return f"write .top{int(content[:9]) + 1}"
+    fields = {"topk": "top", "modes": "mode"}
+    called = [word for word in position.words if word in fields]
+    if previous == ")" and content.isdecimal() and called:
+        return f"write .{fields[called[-1]]}{int(content[:9]) + 1}"
     if previous == "]" and content[:1] == '"':
         return f"write .{content.strip(chr(34))}"
     if previous == "]":

@@ -14,11 +14,12 @@ from tiltpy.frontend.python.windows import reduce_or_call, reduce_pair, reduce_w
 __all__ = [
     "sum", "product", "count", "mean", "var", "std", "min", "max", "first", "last",
     "any", "all", "rms", "skew", "kurtosis", "median", "quantile", "mode", "nunique",
-    "topk", "sum_active", "product_active", "count_active", "mean_active", "var_active",
-    "std_active", "min_active", "max_active", "first_active", "last_active",
-    "any_active", "all_active", "rms_active", "skew_active", "kurtosis_active",
-    "median_active", "quantile_active", "mode_active", "nunique_active", "topk_active",
-    "cov", "corr", "slope", "intercept", "argmax", "argmin",
+    "topk", "modes", "sum_active", "product_active", "count_active", "mean_active",
+    "var_active", "std_active", "min_active", "max_active", "first_active",
+    "last_active", "any_active", "all_active", "rms_active", "skew_active",
+    "kurtosis_active", "median_active", "quantile_active", "mode_active",
+    "nunique_active", "topk_active", "modes_active", "cov", "corr", "slope",
+    "intercept", "argmax", "argmin",
 ]  # fmt: skip
 
 
@@ -124,6 +125,11 @@ def topk(x: Value, n: Value, where: Value | None = None) -> Expression:
     return reduce_window("topk", x, where, n)
 
 
+def modes(x: Value, n: Value, where: Value | None = None) -> Expression:
+    """The `n` most frequent values (64 at most) as `mode1`, `count1`, `mode2`, ..."""
+    return reduce_window("modes", x, where, n)
+
+
 def sum_active(x: Value, where: Value | None = None) -> Expression:
     """The sum over the events alive at a time."""
     return reduce_window("sum_active", x, where)
@@ -224,6 +230,11 @@ def nunique_active(x: Value, where: Value | None = None) -> Expression:
 def topk_active(x: Value, n: Value, where: Value | None = None) -> Expression:
     """The `n` greatest values of the events alive at a time, as `top1`, `top2`, ..."""
     return reduce_window("topk_active", x, where, n)
+
+
+def modes_active(x: Value, n: Value, where: Value | None = None) -> Expression:
+    """The `n` most frequent values of the events alive at a time, and their counts."""
+    return reduce_window("modes_active", x, where, n)
 
 
 def cov(y: Value, x: Value, where: Value | None = None) -> Expression:

@@ -113,7 +113,7 @@ def reduction_type(
     if rule.result == "i64":
         return I64
     assert isinstance(element, Scalar)
-    if element.is_temporal and rule.result != "top":
+    if element.is_temporal and rule.result not in ("top", "modes"):
         return temporal.reduction_result(rule, element)
     if element == BOOL and not rule.bools:
         return None
@@ -131,6 +131,11 @@ def reduction_type(
         case "top":
             assert isinstance(parameter, int)
             return Struct(tuple((f"top{i + 1}", element) for i in range(parameter)))
+        case "modes":
+            assert isinstance(parameter, int)
+            places = (str(i + 1) for i in range(parameter))
+            pairs = ((("mode" + i, element), ("count" + i, I64)) for i in places)
+            return Struct(tuple(field for pair in pairs for field in pair))
         case "sum":
             if element.is_float:
                 return element

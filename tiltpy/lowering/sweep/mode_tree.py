@@ -1,9 +1,10 @@
-"""Mode tree: the most frequent value of a window, by a tournament of ranks.
+"""Mode tree: the most frequent values of a window, by a tournament of ranks.
 
 Each leaf of a complete binary tree is a rank, with its number of rows in the window and
 the first of them; each node holds those of its winner: the leaf below with more rows,
 or with as many and an earlier first one. The rows of a rank are a doubly linked list in
-order of insertion, so that any of them can be evicted.
+order of insertion, so that any of them can be evicted. To see the second most frequent
+value the first one is taken out of the tournament, and put back afterwards.
 """
 
 from tiltpy.emit.builder import Block, KernelBuilder
@@ -25,7 +26,7 @@ from tiltpy.loops.build import (
 )
 from tiltpy.loops.nodes import Array, Bin, For, LExpr, Num, Store, While
 from tiltpy.lowering.sweep.ranking import Ranking
-from tiltpy.types import I32, I64
+from tiltpy.types import I32, I64, Struct
 
 _TWO = i64(2)
 _NOTHING = Num(0, I32)
@@ -47,13 +48,20 @@ class ModeTree:
         self.lasts = ranking.array("mode.last", I32)
         self.later = self._by_row("mode.later")
         self.earlier = self._by_row("mode.earlier")
+        self.best: dict[Reduce, tuple[Array, Array]] = {}
 
     def _by_row(self, name: str) -> Array:
         name = f"{self.rows.name}.{name}"
         return self.builder.temporary(name, I32, ((self.rows.name, 1),), 1)
 
     def reduce(self, node: Reduce) -> None:
-        """Add nothing: the mode needs no more."""
+        """Add a reduction, with room for the most frequent values and their counts."""
+        if isinstance(node.type, Struct):
+            label, most = f"{self.rows.name}.best", len(node.type.fields) // 2
+            self.best[node] = (
+                self.builder.temporary(f"{label}.rows", I32, (), most),
+                self.builder.temporary(f"{label}.counts", I32, (), most),
+            )
 
     def start(self, block: Block) -> None:
         """Clear the tree."""
@@ -117,8 +125,42 @@ class ModeTree:
         block.add(While(lt(i64(1), node), up.body()))
 
     def value(self, block: Block, node: Reduce) -> LoopValue:
-        """The first row of the most frequent value."""
+        """The first row of the most frequent value, or those of several."""
         root = i64(1)
+        if node in self.best:
+            return self._several(block, node)
         occupied = block.name("some", lt(_NOTHING, load(self.counts, root)))
         row = convert(load(self.firsts, root), I64)
         return row_value(block, self.rows, node, row, occupied)
+
+    def _several(self, block: Block, node: Reduce) -> LoopValue:
+        """The most frequent values, each before its count, then φ."""
+        rows, counts = self.best[node]
+        assert isinstance(node.type, Struct)
+        most = len(node.type.fields) // 2
+        root, number = i64(1), self.builder.fresh("number")
+        block.set(number, i64(0))
+        out = block.inner()
+        row = out.name("row", load(self.firsts, root))
+        out.add(Store(rows, number, row))
+        out.add(Store(counts, number, load(self.counts, root)))
+        self._play(out, self._leaf_of(out, row), _NOTHING)
+        out.set(number, add(number, i64(1)))
+        remains = lt(_NOTHING, load(self.counts, root))
+        block.add(While(conj(lt(number, i64(most)), remains), out.body()))
+        winner, back = self.builder.fresh("winner"), block.inner()
+        leaf = self._leaf_of(back, load(rows, winner))
+        self._play(back, leaf, back.name("count", load(counts, winner)))
+        block.add(For(winner, i64(0), number, back.body()))
+        fields: list[LoopValue] = []
+        for place in map(i64, range(most)):
+            exists = block.name("some", lt(place, number))
+            row = convert(load(rows, place), I64)
+            count = block.name("count", convert(load(counts, place), I64))
+            fields.append(row_value(block, self.rows, node, row, exists))
+            fields.append(LoopValue(I64, count, exists))
+        return LoopValue(node.type, None, lt(i64(0), number), tuple(fields))
+
+    def _leaf_of(self, block: Block, row: LExpr) -> LExpr:
+        rank = load(self.ranking.rank, convert(row, I64))
+        return block.name("leaf", add(convert(rank, I64), self.ranking.leaves))

@@ -90,6 +90,7 @@ KINDS: dict[str, Callable[[KernelBuilder, Ranking], Structure]] = {
     "quantile": CountTree,
     "topk": CountTree,
     "mode": ModeTree,
+    "modes": ModeTree,
     "nunique": DistinctCount,
 }
 assert set(KINDS) == {name for name, rule in REDUCTIONS.items() if rule.whole}

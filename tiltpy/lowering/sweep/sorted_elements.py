@@ -61,10 +61,10 @@ class SortedElements:
 
     def take(self, block: Block, value: LExpr, row: LExpr) -> None:
         """Write down the value of a row."""
-        block.add(
-            Store(self.keys, self.count, order_key(value, self.type)),
-            Store(self.order, self.count, row),
-        )
+        self._append(block, order_key(value, self.type), row)
+
+    def _append(self, block: Block, key: LExpr, row: LExpr) -> None:
+        block.add(Store(self.keys, self.count, key), Store(self.order, self.count, row))
         block.set(self.count, add(self.count, i64(1)))
 
     def sort(self, block: Block) -> None:
@@ -103,6 +103,8 @@ class SortedElements:
             case "mode":
                 value = self._at(block, self._runs(block)[1], names)
                 return LoopValue(node.type, value, self._is_occupied)
+            case "modes":
+                return self._modes(block, node, names)
             case "topk":
                 return self._top(block, node, names)
             case _:
@@ -166,6 +168,35 @@ class SortedElements:
         each.set(most, select(wins, length, most))
         block.add(For(position, i64(0), self.count, each.body()))
         return runs, best
+
+    def _modes(self, block: Block, node: Reduce, names: Names) -> LoopValue:
+        """The most frequent values, each before its count, then φ.
+
+        The runs of equal values are sorted by their lengths, and by their first rows.
+        """
+        assert isinstance(node.type, Struct)
+        runs = SortedElements(self.builder, self.rows, self.element)
+        runs.begin(block)
+        start, position = self.builder.fresh("start"), self.builder.fresh("place")
+        block.set(start, i64(0))
+        each, last = block.inner(), block.inner()
+        after = each.name("after", add(position, i64(1)))
+        differs = ne(load(self.keys, position), load(self.keys, after))
+        shortfall = sub(self.rows.count, sub(after, start))
+        runs._append(last, convert(shortfall, U64), load(self.order, start))
+        last.set(start, after)
+        each.when(disj(eq(after, self.count), differs), last)
+        block.add(For(position, i64(0), self.count, each.body()))
+        runs.sort(block)
+        fields: list[LoopValue] = []
+        for place in map(i64, range(len(node.type.fields) // 2)):
+            exists = block.name("ok", lt(place, runs.count))
+            row = block.name("row", select(exists, load(runs.order, place), i64(0)))
+            value = element_of(block, self.rows, row, self.element, names).scalar
+            length = sub(self.rows.count, convert(load(runs.keys, place), I64))
+            fields.append(LoopValue(self.type, block.name("mode", value), exists))
+            fields.append(LoopValue(I64, block.name("count", length), exists))
+        return LoopValue(node.type, None, self._is_occupied, tuple(fields))
 
     def _top(self, block: Block, node: Reduce, names: Names) -> LoopValue:
         """The greatest values, then the NaNs, then φ."""
