@@ -10,7 +10,7 @@ LONGEST = 100
 def closest(name: str, known: Iterable[str]) -> str | None:
     """Find the known name that is most like an unknown one; case matters least."""
     names = {other.lower(): other for other in sorted(known, reverse=True)}
-    matches = get_close_matches(name[:LONGEST].lower(), names, 1, 0.6)
+    matches = get_close_matches(name[:LONGEST].lower(), names, 1, 0.63)
     return names[matches[0]] if matches else None
 
 

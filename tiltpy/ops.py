@@ -119,6 +119,25 @@ STRING_TESTS: tuple[StringTest, ...] = (
 expression (RE2), which may match anywhere. They are asked once for each string that
 there is, and looked up in the loop."""
 
+StringFunction = Literal[
+    "lower", "upper", "trim", "substr", "split", "concat", "len", "number",
+]  # fmt: skip
+"""`number` is what casts of strings do."""
+STRING_FUNCTIONS: dict[StringFunction, tuple[str, str]] = {
+    "lower": ("s: Value", "The string with each letter in lower case."),
+    "upper": ("s: Value", "The string with each letter in upper case."),
+    "trim": ("s: Value", "The string without white space at both ends."),
+    "substr": ("s: Value, start: Value, length: Value | None = None",
+        "The characters from position `start` on, `length` at most; the first is 0."),
+    "split": ("s: Value, separator: Value, n: Value",
+        "The n-th part between separators, from 0; φ where there is none."),
+    "concat": ("first: Value, *others: Value", "The strings, one behind the other."),
+    "len": ("s: Value", "The number of characters, as i64."),
+}  # fmt: skip
+"""Functions of strings, each with the parameters and the docstring of its Python
+function. A query may use their names as well. What is constant beside the string is a
+literal or a parameter: each is computed once for each string that there is."""
+
 
 Component = Literal[
     "year", "quarter", "month", "week", "day", "yearday", "weekday",

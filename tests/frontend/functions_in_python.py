@@ -12,10 +12,12 @@ from tiltpy.ops import (
     FUNCTIONS,
     PAIRS,
     REDUCTIONS,
+    STRING_FUNCTIONS,
     Component,
     FunctionRule,
     PairRule,
     ReductionRule,
+    StringFunction,
 )
 
 WIDTH = 88
@@ -23,12 +25,12 @@ _FUNCTIONS_HEAD = '''"""Math functions for queries in Python, named as in the la
 
 Functions of integers compute in f64 and return it (f32 stays f32), but for `abs` and
 `sign`, which keep the type. All are φ where an argument is. Those of a date take a time
-zone like "Europe/Berlin", else they are of UTC. This file is written from the tables in
-`tiltpy/ops.py` by `pytest --update-golden
-tests/frontend/test_python_functions.py`.
+zone like "Europe/Berlin", else they are of UTC. Those of strings take constants beside
+a string, but for `concat`. This file is written from the tables in `tiltpy/ops.py` by
+`pytest --update-golden tests/frontend/test_python_functions.py`.
 """
 
-from tiltpy.frontend.python.expressions import Expression, Value, call, call_in_zone
+from tiltpy.frontend.python.expressions import Expression, Value, call, call_given
 '''
 _REDUCTIONS_HEAD = '''"""Reductions for queries in Python, named as in the language.
 
@@ -48,8 +50,9 @@ from tiltpy.frontend.python.windows import reduce_or_call, reduce_pair, reduce_w
 def functions_module() -> str:
     """The text of `functions.py`; what is a reduction too is in `reductions.py`."""
     rules = [rule for rule in FUNCTIONS.values() if rule.name not in REDUCTIONS]
-    names = [*(rule.name for rule in rules), *DATE_COMPONENTS]
+    names = [*(rule.name for rule in rules), *DATE_COMPONENTS, *STRING_FUNCTIONS]
     functions = [*map(_function, rules), *map(_date_component, DATE_COMPONENTS)]
+    functions += map(_string_function, STRING_FUNCTIONS)
     return _module(_FUNCTIONS_HEAD, names, functions)
 
 
@@ -83,8 +86,15 @@ def _date_component(component: Component) -> str:
         component,
         taken,
         DATE_COMPONENTS[component],
-        f'call_in_zone("{component}", time, zone)',
+        f'call_given("{component}", time, zone)',
     )
+
+
+def _string_function(function: StringFunction) -> str:
+    taken, doc = STRING_FUNCTIONS[function]
+    names = [parameter.split(":")[0] for parameter in taken.split(", ")]
+    value = f'call_given("{function}", {", ".join(names)})'
+    return _definition(function, taken, doc, value)
 
 
 def _reduction(rule: ReductionRule) -> str:

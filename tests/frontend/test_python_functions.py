@@ -7,7 +7,7 @@ import pytest
 import tiltpy as tilt
 from tests.frontend.functions_in_python import functions_module, reductions_module
 from tiltpy.frontend.python import functions, reductions
-from tiltpy.ops import DATE_COMPONENTS, FUNCTIONS, PAIRS, REDUCTIONS
+from tiltpy.ops import DATE_COMPONENTS, FUNCTIONS, PAIRS, REDUCTIONS, STRING_FUNCTIONS
 
 MODULES = {functions.__file__: functions_module, reductions.__file__: reductions_module}
 
@@ -26,6 +26,7 @@ def test_all_names_are_public(*, update_golden: bool) -> None:
     named = {
         *FUNCTIONS,
         *DATE_COMPONENTS,
+        *STRING_FUNCTIONS,
         *REDUCTIONS,
         *PAIRS,
         *(f"{name}_active" for name in REDUCTIONS),

@@ -187,18 +187,21 @@ def random_case(
     exact: bool,
     specials: bool = False,
     writes: type[QueryWriter] = QueryWriter,
+    draws: type[StreamMaker] = StreamMaker,
+    payloads: Callable[[Random], Type] | None = None,
 ) -> Case:
     """A query and its streams; the same for the same seed.
 
-    `writes` is what writes the definitions. `specials` mixes NaN, -0.0, infinities and
-    the ends of integer types into payloads.
+    `writes` is what writes the definitions, `draws` what draws the events, `payloads`
+    the types of the inputs. `specials` mixes NaN, -0.0, infinities and the ends of
+    integer types into payloads.
     """
     random = Random(seed)  # noqa: S311 - tests, not secrets
-    maker = StreamMaker(random, exact=exact, specials=specials)
+    maker = draws(random, exact=exact, specials=specials)
     writer = writes(random, exact=exact)
     inputs, events = [], {}
     for name in "mnk"[: random.choice((1, 1, 2, 2, 3))]:
-        payload = random_payload(random)
+        payload = (payloads or random_payload)(random)
         events[name], disjoint = maker.events(payload)
         inputs.append(Input(name, payload))
         grades = {

@@ -21,7 +21,16 @@ from tiltpy.frontend.text.grammar import parser
 from tiltpy.inputs import BoundFrame
 from tiltpy.interpreter.evaluate import Snapshot
 from tiltpy.interpreter.keys import Key, interpret_by_key
-from tiltpy.ir.nodes import Call, DateComponent, Expr, Input, MatchString, Query, Reduce
+from tiltpy.ir.nodes import (
+    Call,
+    DateComponent,
+    Expr,
+    Input,
+    MatchString,
+    Query,
+    Reduce,
+    StringCall,
+)
 from tiltpy.ir.print.query import format_query
 from tiltpy.ir.traversal import walk
 from tiltpy.ops import (
@@ -30,6 +39,7 @@ from tiltpy.ops import (
     PRECEDENCE,
     REDUCTION_SYMBOLS,
     REDUCTIONS,
+    STRING_FUNCTIONS,
     STRING_TESTS,
 )
 from tiltpy.runtime.results.result import OutputTable
@@ -184,6 +194,11 @@ def test_every_function_has_an_example() -> None:
 def test_every_question_about_strings_has_an_example() -> None:
     used = {expr.test for expr in expressions() if isinstance(expr, MatchString)}
     assert set(STRING_TESTS) - used == set()
+
+
+def test_every_function_of_strings_has_an_example() -> None:
+    used = {expr.function for expr in expressions() if isinstance(expr, StringCall)}
+    assert STRING_FUNCTIONS.keys() - used == set()
 
 
 def test_every_component_of_a_date_has_an_example() -> None:

@@ -79,13 +79,18 @@ class SlotKind(StrEnum):
     AMONG = "among"
     """A bool for each code (bytes): whether `object` lists its string, in JSON."""
 
+    MADE = "made"
+    """Array number `column` of the table of a function of strings, whose key is
+    `object`: its results, whether each is there (bytes), and with two operands the
+    summands of an index into these (i64), by the code of each operand."""
+
     ZONE = "zone"
     """Array number `column` of the UTC offsets of the time zone `object` (`zones`)."""
 
 
 OF_STRINGS = (
     SlotKind.CODE, SlotKind.STRINGS, SlotKind.STARTS_WITH, SlotKind.ENDS_WITH,
-    SlotKind.CONTAINS, SlotKind.MATCHES, SlotKind.AMONG,
+    SlotKind.CONTAINS, SlotKind.MATCHES, SlotKind.AMONG, SlotKind.MADE,
 )  # fmt: skip
 """The slots that depend on the run's dictionary of strings."""
 

@@ -18,6 +18,7 @@ from tiltpy.ops import (
     FUNCTIONS,
     PAIRS,
     REDUCTIONS,
+    STRING_FUNCTIONS,
     STRING_TESTS,
 )
 from tiltpy.types import NAMED
@@ -52,8 +53,8 @@ class Rule:
 
 CONSTANTS = ("true", "false", "phi", "φ", "inf", "nan")
 BUILT_IN = (
-    *FUNCTIONS, *REDUCTIONS, *PAIRS, CONVOLVE, *STRING_TESTS, *DATE_COMPONENTS, "TDom",
-    "Rows",
+    *FUNCTIONS, *REDUCTIONS, *PAIRS, CONVOLVE, *STRING_TESTS, *STRING_FUNCTIONS,
+    *DATE_COMPONENTS, "TDom", "Rows",
 )  # fmt: skip
 BRACKETS = frozenset("()[]{},;:.=")
 _KEYWORD = re.compile(r"(\w+)\(\?!\[\\w'\]\)")

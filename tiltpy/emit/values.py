@@ -33,12 +33,14 @@ from tiltpy.ir.nodes import (
     MatchString,
     Phi,
     Reduce,
+    StringCall,
     Time,
     Unary,
 )
 from tiltpy.loops.build import (
     FALSE,
     TRUE,
+    add,
     compare,
     conj,
     convert,
@@ -145,6 +147,8 @@ class _Lowering:
                 kind = SlotKind(expr.test)
                 member = self.look_up(kind, expr.pattern, inner.scalar)
                 return self.name_value(LoopValue(BOOL, member, inner.valid))
+            case StringCall():
+                return self.name_value(self.string_call(expr, env))
             case DateComponent(operand=operand):
                 inner = self.lower(operand, env)
                 component = lower_date_component(self.block, expr, inner.scalar)
@@ -196,15 +200,34 @@ class _Lowering:
         return any_of([eq(value, self.constant(option)) for option in options])
 
     def look_up(self, kind: SlotKind, pattern: str, code: LExpr) -> LExpr:
-        """Look up the run's table of a test of strings, by a dictionary code.
+        """Look up the run's table of a test of strings, by a dictionary code."""
+        table = self.block.builder.array(kind, pattern, BOOL)
+        return load(table, self.bound_code(code))
 
-        The code is bounded, since that of φ is arbitrary.
-        """
-        builder = self.block.builder
-        table = builder.array(kind, pattern, BOOL)
-        last = sub(builder.number(SlotKind.STRINGS, ""), i64(1))
-        bounded = least(code, convert(last, STRING))
-        return load(table, convert(bounded, I64))
+    def bound_code(self, code: LExpr) -> LExpr:
+        """Bound a dictionary code, since that of φ is arbitrary."""
+        last = sub(self.block.builder.number(SlotKind.STRINGS, ""), i64(1))
+        return convert(least(code, convert(last, STRING)), I64)
+
+    def string_call(self, expr: StringCall, env: dict[str, LoopValue]) -> LoopValue:
+        """Look up the run's table of a function of strings."""
+        builder, key = self.block.builder, expr.key
+        operands = [self.lower(operand, env) for operand in expr.operands]
+        index = self.bound_code(operands[0].scalar)
+        if len(operands) == 2:
+            codes = index, self.bound_code(operands[1].scalar)
+            left, right = (
+                load(builder.array(SlotKind.MADE, key, I64, column), code)
+                for column, code in enumerate(codes, 2)
+            )
+            index = add(left, right)
+        index = self.block.name("entry", index)
+        valid = conj(*(operand.valid for operand in operands))
+        if expr.is_partial:
+            known = builder.array(SlotKind.MADE, key, BOOL, 1)
+            valid = conj(valid, load(known, index))
+        made = builder.array(SlotKind.MADE, key, expr.type)
+        return LoopValue(expr.type, load(made, index), valid)
 
     def unary(self, op: str, value: LExpr) -> LExpr:
         if op == "!":

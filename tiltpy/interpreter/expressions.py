@@ -15,6 +15,7 @@ from tiltpy.interpreter.objects import (
     Value,
 )
 from tiltpy.interpreter.scalars import Atom, Number
+from tiltpy.interpreter.strings import call_string
 from tiltpy.interpreter.windows import number_of, reduce_window, string_of
 from tiltpy.ir.nodes import (
     At,
@@ -37,6 +38,7 @@ from tiltpy.ir.nodes import (
     MatchString,
     Phi,
     Reduce,
+    StringCall,
     Time,
     Unary,
 )
@@ -113,6 +115,10 @@ def evaluate_expression(
             if operand is None:
                 return None
             return _matches(expr.test, string_of(operand), expr.pattern)
+        case StringCall():
+            values = [meaning.evaluate(each, scope) for each in expr.operands]
+            strings = [string_of(value) for value in values if value is not None]
+            return call_string(expr, strings) if len(strings) == len(values) else None
         case DateComponent():
             time = meaning.evaluate(expr.operand, scope)
             if time is None:

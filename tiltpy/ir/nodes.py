@@ -15,11 +15,19 @@ Conventions
   only ever substituted by passes (see `Cut`).
 """
 
+import json
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from tiltpy.lifetimes import Lifetime
-from tiltpy.ops import BinaryOp, Component, QuantileMethod, StringTest, UnaryOp
+from tiltpy.ops import (
+    BinaryOp,
+    Component,
+    QuantileMethod,
+    StringFunction,
+    StringTest,
+    UnaryOp,
+)
 from tiltpy.source import UNKNOWN, Span
 from tiltpy.types import (
     ALL_FUTURE,
@@ -368,6 +376,33 @@ class MatchString:
 
 
 @dataclass(frozen=True, slots=True)
+class StringCall:
+    """A string or a number made of strings; φ if an operand is.
+
+    `constants` are what is constant: the start and the stop of `substr` (or None), the
+    separator and the number of `split`. `concat` has one operand, or two, and the
+    strings before, between and behind them. `number` reads an i64, u64 or f64, and is φ
+    of what is none, as `split` is where there are fewer parts.
+    """
+
+    function: StringFunction
+    operands: tuple["Expr", ...]
+    constants: tuple[str | int | None, ...]
+    type: Scalar
+    span: Span = _span()
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether it may be φ where no operand is."""
+        return self.function in ("split", "number")
+
+    @property
+    def key(self) -> str:
+        """What it does, whatever the operands are, as text."""
+        return json.dumps((self.function, self.constants, self.type.name))
+
+
+@dataclass(frozen=True, slots=True)
 class DateComponent:
     """`component(operand, "zone")`: an i64; φ if the operand, a time of `unit`, is.
 
@@ -420,6 +455,7 @@ Expr = (
     | Call
     | In
     | MatchString
+    | StringCall
     | DateComponent
     | MakeStruct
     | Field

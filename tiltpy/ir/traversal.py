@@ -30,6 +30,7 @@ from tiltpy.ir.nodes import (
     MatchString,
     Phi,
     Reduce,
+    StringCall,
     Time,
     Unary,
 )
@@ -62,6 +63,8 @@ def children(expr: Expr) -> tuple[Expr, ...]:
             return (expr.condition, expr.then, expr.otherwise)
         case Call():
             return expr.arguments
+        case StringCall():
+            return expr.operands
         case MakeStruct():
             return expr.fields
         case _:
@@ -95,6 +98,8 @@ def with_children(expr: Expr, new: tuple[Expr, ...]) -> Expr:
             return replace(expr, condition=new[0], then=new[1], otherwise=new[2])
         case Call():
             return replace(expr, arguments=new)
+        case StringCall():
+            return replace(expr, operands=new)
         case MakeStruct():
             return replace(expr, fields=new)
         case _:

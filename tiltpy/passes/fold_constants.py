@@ -18,6 +18,7 @@ folded away still cut: the cuts of a definition say so on their own.
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from tiltpy.ir.construct.strings import fold_string_call
 from tiltpy.ir.cuts import expressions, map_definition
 from tiltpy.ir.nodes import (
     Binary,
@@ -37,6 +38,7 @@ from tiltpy.ir.nodes import (
     Phi,
     Query,
     Reduce,
+    StringCall,
     TemporalExpr,
     Unary,
     UserReduction,
@@ -132,9 +134,8 @@ def _simplify(expr: Expr) -> Expr:
         case Unary() | Binary(
             op="+" | "-" | "*" | "/" | "//" | "%"
             | "==" | "!=" | "<" | "<=" | ">" | ">="
-        ) | Cast() | Call() | In() | MatchString() | DateComponent() if _has_phi(
-            expr
-        ):  # fmt: skip
+        ) | Cast() | Call() | In() | MatchString() | StringCall() | DateComponent(
+        ) if _has_phi(expr):  # fmt: skip
             return Phi(expr.type, expr.span)
         case Unary(operand=Const() as operand):
             return fold_unary(expr, operand)
@@ -159,6 +160,8 @@ def _simplify(expr: Expr) -> Expr:
         case MatchString(operand=Const() as operand):
             matches = match_string(expr.test, str(operand.value), expr.pattern)
             return Const(matches, BOOL, expr.span)
+        case StringCall():
+            return fold_string_call(expr)
         case If():
             return _fold_if(expr)
         case Exists():

@@ -44,6 +44,7 @@ from tiltpy.ir.nodes import (
     Phi,
     Query,
     Reduce,
+    StringCall,
     TemporalExpr,
     Time,
     Unary,
@@ -168,7 +169,10 @@ def _retype(expr: Expr) -> Expr:
         case In():
             options = tuple(replace(o, type=_ticks(o.type)) for o in expr.options)
             return replace(expr, options=options)
-        case Exists() | Cast() | Reduce() | MatchString() | DateComponent():
+        case (
+            Exists() | Cast() | Reduce() | MatchString() | StringCall()
+            | DateComponent()
+        ):  # fmt: skip
             return expr
         case _:
             assert_never(expr)

@@ -20,9 +20,11 @@ from tiltpy.ops import (
     PAIRS,
     QUANTILE_METHODS,
     REDUCTIONS,
+    STRING_FUNCTIONS,
     STRING_TESTS,
     Component,
     QuantileMethod,
+    StringFunction,
     StringTest,
 )
 from tiltpy.types import NAMED
@@ -41,6 +43,7 @@ class Callee(Enum):
     CAST = auto()
     FUNCTION = auto()
     STRING_TEST = auto()
+    STRING_FUNCTION = auto()
     DATE_COMPONENT = auto()
 
 
@@ -96,6 +99,10 @@ def find_callee(call: syntax.CallExpression, functions: Functions) -> Callee:
         _check_count(call, 2, "a string and what it looks for")
         _reject_named(call)
         return Callee.STRING_TEST
+    if name in STRING_FUNCTIONS:
+        _check_string_function(call)
+        _reject_named(call)
+        return Callee.STRING_FUNCTION
     if name in DATE_COMPONENTS:
         if len(call.arguments) != 2:
             _check_count(call, 1, "a time, and a time zone or none")
@@ -107,6 +114,11 @@ def find_callee(call: syntax.CallExpression, functions: Functions) -> Callee:
 def find_string_test(call: syntax.CallExpression) -> StringTest:
     """Find the test of strings that a call names."""
     return next(test for test in STRING_TESTS if test == call.callee.text)
+
+
+def find_string_function(call: syntax.CallExpression) -> StringFunction:
+    """Find the function of strings that a call names."""
+    return next(name for name in STRING_FUNCTIONS if name == call.callee.text)
 
 
 def find_component(call: syntax.CallExpression) -> Component:
@@ -263,6 +275,22 @@ def _check_count(call: syntax.CallExpression, count: int, wanted: str) -> None:
         raise QueryError("E0206", message, call.span, hint_count(call))
 
 
+def _check_string_function(call: syntax.CallExpression) -> None:
+    """Check that a function of strings has as many arguments as it takes."""
+    name, given = call.callee.text, len(call.arguments)
+    match name:
+        case "concat":
+            if given < 2:
+                _check_count(call, 2, "two strings or more")
+        case "split":
+            _check_count(call, 3, "a string, a separator and the number of a part")
+        case "substr":
+            if given != 2:
+                _check_count(call, 3, "a string, a position and a length, or no length")
+        case _:
+            _check_count(call, 1, "one string")
+
+
 def _reject_named(call: syntax.CallExpression) -> None:
     if call.named:
         raise _unknown_argument(call, call.named[0].name)
@@ -296,8 +324,8 @@ def _unknown_callee(call: syntax.CallExpression, functions: Functions) -> QueryE
             span,
             "name it before the definitions, like t = TDom(-∞, ∞, 1)",
         )
-    known = [*FUNCTIONS, *STRING_TESTS, *DATE_COMPONENTS, *REDUCTIONS, *PAIRS, CONVOLVE]
-    known += [*NAMED, *_OTHERS]
+    known = [*FUNCTIONS, *STRING_TESTS, *STRING_FUNCTIONS, *DATE_COMPONENTS]
+    known += [*REDUCTIONS, *PAIRS, CONVOLVE, *NAMED, *_OTHERS]
     known += functions.known_names()
     hint = hint_callee(call, known) or f"define it, like def {name}(~x) = ..."
     return QueryError("E0207", f"unknown function `{name}`", span, hint)

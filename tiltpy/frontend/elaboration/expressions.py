@@ -6,6 +6,7 @@ from tiltpy.frontend.elaboration.call_targets import (
     Callee,
     find_callee,
     find_component,
+    find_string_function,
     find_string_test,
     is_built_in,
 )
@@ -40,6 +41,7 @@ from tiltpy.ir.construct.operators import (
     string,
     unary,
 )
+from tiltpy.ir.construct.strings import string_call
 from tiltpy.ir.construct.structs import make_struct, with_fields
 from tiltpy.ir.construct.ticks import ticks_const
 from tiltpy.ir.nodes import At, Const, Element, Expr, Field, Local, Phi
@@ -171,6 +173,9 @@ def _elaborate_call(
         case Callee.STRING_TEST:
             string, pattern = elaborator.expressions(node.arguments, level)
             return match_string(find_string_test(node), string, pattern, node.span)
+        case Callee.STRING_FUNCTION:
+            strings = elaborator.expressions(node.arguments, level)
+            return string_call(find_string_function(node), strings, node.span)
         case Callee.DATE_COMPONENT:
             time, *zone = elaborator.expressions(node.arguments, level)
             unit = elaborator.scope.times.unit

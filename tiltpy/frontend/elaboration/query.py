@@ -37,11 +37,15 @@ from tiltpy.frontend.elaboration.poison import ErrorLog, Poison
 from tiltpy.frontend.elaboration.scope import Scope
 from tiltpy.frontend.elaboration.tick_constants import Ticks, Times
 from tiltpy.frontend.elaboration.time_domains import read_domain
-from tiltpy.frontend.elaboration.user_reductions import read_reduction
+from tiltpy.frontend.elaboration.user_reductions import (
+    endless_strings,
+    read_reduction,
+)
 from tiltpy.frontend.hints.misplaced import never_joined
 from tiltpy.frontend.surface import syntax
 from tiltpy.frontend.surface.size_limits import check_statements
 from tiltpy.ir.endless import endless_bounds
+from tiltpy.ir.find_string_uses import find_string_uses
 from tiltpy.ir.nodes import Const, Input, Query, TemporalExpr, UserReduction
 from tiltpy.ir.traversal import source_cuts
 from tiltpy.limits import MAX_ERRORS
@@ -99,13 +103,17 @@ class _QueryElaborator:
         definitions = self._elaborate_definitions(scope, inputs, domains)
         outputs = self._read_outputs(definitions, inputs)
         self.log.raise_errors()
-        return Query(
+        query = Query(
             unit,
             tuple(inputs.values()),
             tuple(definitions),
             outputs,
             reductions=(*reductions.values(), *library.used_reductions()),
         )
+        growing = find_string_uses(query).find_growth()
+        if growing is not None:
+            raise QueryErrors([endless_strings(growing)])
+        return query
 
     def _statements(self, kind: type[_Node]) -> list[_Node]:
         """List the statements of one kind."""

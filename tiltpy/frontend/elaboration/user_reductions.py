@@ -22,7 +22,7 @@ from tiltpy.frontend.elaboration.poison import Poison
 from tiltpy.frontend.elaboration.scope import Scope
 from tiltpy.frontend.surface import syntax
 from tiltpy.frontend.surface.names import nearest
-from tiltpy.ir.nodes import Expr, Local, UserReduction
+from tiltpy.ir.nodes import Expr, Local, StringCall, UserReduction
 from tiltpy.ir.reductions import (
     CLAUSES,
     END,
@@ -222,6 +222,16 @@ class _ClauseElaborator:
         if name in (START, END) and clause_name in ("acc", "deacc"):
             hint = f"write reduction {self.name}({self.parameter}: ..., start, end)"
         return QueryError("E0102", f"`{clause_name}` does not see `{name}`", span, hint)
+
+
+def endless_strings(call: StringCall) -> QueryError:
+    """Make the error that a fold joins strings that it has joined before."""
+    return QueryError(
+        "E0113",
+        "a fold that joins strings, which grow with each row",
+        call.span,
+        "a state may have strings of the rows: join two of them in `result`",
+    )
 
 
 def _outside_reduction(

@@ -311,9 +311,9 @@ def call(name: str, *arguments: object, **named: object) -> Expression:
     return combine(node, [*plain, *extra])
 
 
-def call_in_zone(name: str, time: object, zone: object) -> Expression:
-    """Call a function of a time in a zone, or in UTC where that is None."""
-    return call(name, time) if zone is None else call(name, time, zone)
+def call_given(name: str, *arguments: object) -> Expression:
+    """Call a function of the language with the arguments that are not None."""
+    return call(name, *(each for each in arguments if each is not None))
 
 
 def bind(

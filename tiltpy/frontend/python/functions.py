@@ -2,19 +2,20 @@
 
 Functions of integers compute in f64 and return it (f32 stays f32), but for `abs` and
 `sign`, which keep the type. All are φ where an argument is. Those of a date take a time
-zone like "Europe/Berlin", else they are of UTC. This file is written from the tables in
-`tiltpy/ops.py` by `pytest --update-golden
-tests/frontend/test_python_functions.py`.
+zone like "Europe/Berlin", else they are of UTC. Those of strings take constants beside
+a string, but for `concat`. This file is written from the tables in `tiltpy/ops.py` by
+`pytest --update-golden tests/frontend/test_python_functions.py`.
 """
 
-from tiltpy.frontend.python.expressions import Expression, Value, call, call_in_zone
+from tiltpy.frontend.python.expressions import Expression, Value, call, call_given
 
 __all__ = [
     "sqrt", "exp", "exp2", "log", "log2", "log10", "log1p", "expm1", "sin", "cos",
     "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "floor", "ceil", "round",
     "trunc", "cbrt", "pow", "atan2", "hypot", "abs", "sign", "is_nan", "is_inf",
     "is_finite", "year", "quarter", "month", "week", "day", "yearday", "weekday",
-    "hour", "minute", "second",
+    "hour", "minute", "second", "lower", "upper", "trim", "substr", "split", "concat",
+    "len",
 ]  # fmt: skip
 
 
@@ -170,49 +171,84 @@ def is_finite(x: Value) -> Expression:
 
 def year(time: Value, zone: str | None = None) -> Expression:
     """The year."""
-    return call_in_zone("year", time, zone)
+    return call_given("year", time, zone)
 
 
 def quarter(time: Value, zone: str | None = None) -> Expression:
     """The quarter of the year, from 1."""
-    return call_in_zone("quarter", time, zone)
+    return call_given("quarter", time, zone)
 
 
 def month(time: Value, zone: str | None = None) -> Expression:
     """The month, from 1."""
-    return call_in_zone("month", time, zone)
+    return call_given("month", time, zone)
 
 
 def week(time: Value, zone: str | None = None) -> Expression:
     """The week of ISO 8601, from 1: week 1 has the first Thursday of the year."""
-    return call_in_zone("week", time, zone)
+    return call_given("week", time, zone)
 
 
 def day(time: Value, zone: str | None = None) -> Expression:
     """The day of the month, from 1."""
-    return call_in_zone("day", time, zone)
+    return call_given("day", time, zone)
 
 
 def yearday(time: Value, zone: str | None = None) -> Expression:
     """The day of the year, from 1."""
-    return call_in_zone("yearday", time, zone)
+    return call_given("yearday", time, zone)
 
 
 def weekday(time: Value, zone: str | None = None) -> Expression:
     """The day of the week: 0 is Monday, 6 is Sunday."""
-    return call_in_zone("weekday", time, zone)
+    return call_given("weekday", time, zone)
 
 
 def hour(time: Value, zone: str | None = None) -> Expression:
     """The hour of the day, from 0."""
-    return call_in_zone("hour", time, zone)
+    return call_given("hour", time, zone)
 
 
 def minute(time: Value, zone: str | None = None) -> Expression:
     """The minute of the hour, from 0."""
-    return call_in_zone("minute", time, zone)
+    return call_given("minute", time, zone)
 
 
 def second(time: Value, zone: str | None = None) -> Expression:
     """The second of the minute, from 0."""
-    return call_in_zone("second", time, zone)
+    return call_given("second", time, zone)
+
+
+def lower(s: Value) -> Expression:
+    """The string with each letter in lower case."""
+    return call_given("lower", s)
+
+
+def upper(s: Value) -> Expression:
+    """The string with each letter in upper case."""
+    return call_given("upper", s)
+
+
+def trim(s: Value) -> Expression:
+    """The string without white space at both ends."""
+    return call_given("trim", s)
+
+
+def substr(s: Value, start: Value, length: Value | None = None) -> Expression:
+    """The characters from position `start` on, `length` at most; the first is 0."""
+    return call_given("substr", s, start, length)
+
+
+def split(s: Value, separator: Value, n: Value) -> Expression:
+    """The n-th part between separators, from 0; φ where there is none."""
+    return call_given("split", s, separator, n)
+
+
+def concat(first: Value, *others: Value) -> Expression:
+    """The strings, one behind the other."""
+    return call_given("concat", first, *others)
+
+
+def len(s: Value) -> Expression:
+    """The number of characters, as i64."""
+    return call_given("len", s)

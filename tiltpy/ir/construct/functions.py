@@ -9,6 +9,7 @@ from math import isnan, trunc
 
 from tiltpy.errors import QueryError
 from tiltpy.ir.construct.operators import float_of, is_bare_phi, require_number
+from tiltpy.ir.construct.strings import read_number
 from tiltpy.ir.construct.ticks import ticks_cast
 from tiltpy.ir.construct.widening import (
     adapt,
@@ -65,6 +66,8 @@ def cast(operand: Expr, target: Scalar, span: Span) -> Expr:
     """Make `target(operand)`; a literal or φ takes the type itself."""
     if operand.type == PHI:
         return adapt(operand, target)
+    if operand.type == STRING and target.is_number:
+        return read_number(operand, target, span)
     if STRING in (operand.type, target) and operand.type != target:
         raise _no_cast(operand, target, span)
     if target.is_temporal or is_temporal(operand.type):
@@ -77,9 +80,11 @@ def cast(operand: Expr, target: Scalar, span: Span) -> Expr:
 
 
 def _no_cast(operand: Expr, target: Scalar, span: Span) -> QueryError:
-    """Make the error that strings are not read as anything else, nor written."""
+    """Make the error that strings are read as numbers only, and never written."""
     operand_type = "a number" if is_untyped(operand.type) else str(operand.type)
     hint = "cast the column before it comes in"
+    if target == BOOL:
+        hint = 'write a comparison, like ... == "true"'
     if isinstance(operand, Const) and target == STRING:
         hint = f'write it in quotes, like "{operand.value}"'
     return QueryError("E0201", f"no cast makes {target} of {operand_type}", span, hint)

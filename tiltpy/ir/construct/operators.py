@@ -139,6 +139,8 @@ def require_number(scalar: Scalar, operand: Expr, what: str) -> None:
         hint = "cast it, like i64(...), or use && || ! on bools"
         if scalar == STRING:
             hint = "strings are compared, and asked: contains(s, ...), s in (...)"
+            if what == "`+`":
+                hint = "strings are joined by concat(a, b)"
         raise QueryError(
             "E0201", f"{what} takes numbers, not {operand.type}", operand.span, hint
         )
@@ -148,11 +150,13 @@ def _bool(operand: Expr, what: str) -> Expr:
     if operand.type == PHI:
         return adapt(operand, BOOL)
     if operand.type != BOOL:
+        joins = what == "`||`" and operand.type == STRING
+        joined = "; strings are joined by concat(a, b)" if joins else ""
         raise QueryError(
             "E0201",
             f"{what} takes a bool, not {article(operand.type)}",
             operand.span,
-            "compare it, like " + comparison_of(operand.type),
+            "compare it, like " + comparison_of(operand.type) + joined,
         )
     return operand
 

@@ -7,6 +7,7 @@ bare `1` takes the type of what it meets, so one that meets nothing typed is pri
 """
 
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import assert_never
 
 from tiltpy.ir.nodes import (
@@ -37,6 +38,7 @@ from tiltpy.ir.nodes import (
     Phi,
     Reduce,
     Since,
+    StringCall,
     Time,
     Unary,
     Window,
@@ -205,6 +207,8 @@ class ExprPrinter:
             case MatchString():
                 operand = self.text(expr.operand, _LOWEST)
                 return f"{expr.test}({operand}, {quote_string(expr.pattern)})", _POSTFIX
+            case StringCall():
+                return self._string_call(expr), _POSTFIX
             case DateComponent():
                 operand = self.text(expr.operand, _LOWEST)
                 zone = f", {quote_string(expr.zone)}" if expr.zone else ""
@@ -241,6 +245,30 @@ class ExprPrinter:
         if bare or is_firm(expr):
             return text, _UNARY if text.startswith("-") else _POSTFIX
         return f"{expr.type}({text})", _POSTFIX
+
+    def _string_call(self, expr: StringCall) -> str:
+        operands = [self.text(operand, _LOWEST) for operand in expr.operands]
+        if expr.function == "number":
+            return f"{expr.type}({operands[0]})"
+        texts = [
+            quote_string(constant) if isinstance(constant, str) else str(constant)
+            for constant in expr.constants
+        ]
+        match expr.function, expr.constants:
+            case "concat", constants:
+                fixed = [
+                    text if constant else None
+                    for text, constant in zip(texts, constants, strict=True)
+                ]
+                both = zip_longest(fixed, operands)
+                operands = [each for pair in both for each in pair if each]
+            case "substr", (int(start), stop):
+                operands.append(str(start))
+                if stop is not None:
+                    operands.append(str(int(stop) - start))
+            case _:
+                operands += texts
+        return f"{expr.function}({', '.join(operands)})"
 
     def _exists(self, operand: Expr, op: str) -> tuple[str, int]:
         return f"{self.text(operand, PRECEDENCE['+'])} {op} φ", PRECEDENCE[op]

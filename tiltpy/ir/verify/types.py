@@ -28,6 +28,7 @@ from tiltpy.ir.nodes import (
     MatchString,
     Phi,
     Reduce,
+    StringCall,
     Time,
     Unary,
     UserReduction,
@@ -88,6 +89,8 @@ def type_fault(expr: Expr) -> str | None:
             return _expect(expr, "operand", expr.operand.type, STRING) or _expect(
                 expr, "result", expr.type, BOOL
             )
+        case StringCall():
+            return _string_call_fault(expr)
         case DateComponent():
             ticks = I64 if expr.operand.type == I64 else TIME
             return _expect(expr, "operand", expr.operand.type, ticks) or _expect(
@@ -176,6 +179,17 @@ def _in_fault(expr: In) -> str | None:
         if fault:
             return fault
     return _expect(expr, "result", expr.type, BOOL)
+
+
+def _string_call_fault(expr: StringCall) -> str | None:
+    for operand in expr.operands:
+        fault = _expect(expr, "operand", operand.type, STRING)
+        if fault:
+            return fault
+    if expr.function == "number":
+        good = expr.type in (I64, U64, F64)
+        return None if good else f"StringCall: a number is {expr.type}"
+    return _expect(expr, "result", expr.type, I64 if expr.function == "len" else STRING)
 
 
 def _const_fault(expr: Const) -> str | None:

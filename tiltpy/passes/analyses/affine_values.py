@@ -5,9 +5,10 @@ the row, or neither. Operators combine what is known of their operands.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import assert_never
 
+from tiltpy.ir.construct.strings import fold_string_call
 from tiltpy.ir.nodes import (
     Binary,
     Call,
@@ -18,6 +19,7 @@ from tiltpy.ir.nodes import (
     In,
     MatchString,
     Phi,
+    StringCall,
     Unary,
 )
 from tiltpy.passes.analyses.constants import (
@@ -60,7 +62,9 @@ def presence_of(operands: list[AffineValue]) -> AffineValue:
     return AffineValue(None, {} if affine else None, reads)
 
 
-Operation = Unary | Cast | DateComponent | MatchString | In | Binary | Call
+Operation = (
+    Unary | Cast | DateComponent | MatchString | StringCall | In | Binary | Call
+)  # fmt: skip
 
 
 def operate(expr: Operation, operands: list[AffineValue]) -> AffineValue:
@@ -68,6 +72,8 @@ def operate(expr: Operation, operands: list[AffineValue]) -> AffineValue:
     reads = frozenset[str]().union(*(value.reads for value in operands))
     nullable = any(value.nullable for value in operands)
     if isinstance(expr, Binary) and expr.op in ("//", "%") and expr.type.is_integer:
+        nullable = True
+    if isinstance(expr, StringCall) and expr.is_partial:
         nullable = True
     constant = _fold(expr, [value.constant for value in operands])
     if constant is not None:
@@ -103,6 +109,8 @@ def _fold(expr: Operation, operands: list[Const | Phi | None]) -> Const | Phi | 
         case MatchString():
             text = str(constants[0].value)
             folded = Const(match_string(expr.test, text, expr.pattern), BOOL)
+        case StringCall():
+            folded = fold_string_call(replace(expr, operands=tuple(constants)))
         case DateComponent():
             return None
         case _:

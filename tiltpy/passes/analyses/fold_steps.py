@@ -31,6 +31,7 @@ from tiltpy.ir.nodes import (
     MatchString,
     Phi,
     Reduce,
+    StringCall,
     Time,
     Unary,
     UserReduction,
@@ -216,6 +217,8 @@ class _Path:
                 return operate(expr, [self._scalar(side, names) for side in sides])
             case Call():
                 return operate(expr, [self._scalar(a, names) for a in expr.arguments])
+            case StringCall():
+                return operate(expr, [self._scalar(a, names) for a in expr.operands])
             case (
                 At() | EventBound() | Time() | Reduce() | Element() | ElementStart()
                 | MakeStruct()

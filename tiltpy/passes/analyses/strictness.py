@@ -31,6 +31,7 @@ from tiltpy.ir.nodes import (
     MatchString,
     Phi,
     Reduce,
+    StringCall,
     Time,
     Unary,
 )
@@ -80,9 +81,11 @@ def never_phi(expr: Expr, locals: Mapping[str, bool] | None = None) -> bool:
             return never_phi(expr.body, inner)
         case Binary(op="//" | "%") if expr.type.is_integer:
             return False
+        case StringCall() if expr.is_partial:
+            return False
         case (
             Unary() | Binary() | Cast() | Call()
-            | In() | MatchString() | DateComponent() | If()
+            | In() | MatchString() | StringCall() | DateComponent() | If()
         ):  # fmt: skip
             return all(never_phi(child, known) for child in children(expr))
         case _:
@@ -130,7 +133,7 @@ def _analyse(
             return of(struct.fields[names.index(expr.name)])
         case (
             Unary() | Binary() | Cast() | Call()
-            | In() | MatchString() | DateComponent() | Field()
+            | In() | MatchString() | StringCall() | DateComponent() | Field()
         ):  # fmt: skip
             return _same(NONE.union(*(of(child).phi for child in children(expr))))
         case _:

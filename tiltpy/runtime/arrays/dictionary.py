@@ -4,7 +4,7 @@ A column of strings is a column of codes and the dictionary that decodes them. `
 makes both, with one dictionary for all columns of a run.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -29,7 +29,8 @@ MOST_BYTES = 2**31 - 1
 class Strings:
     """Distinct strings, at least one; the code of each is its index.
 
-    `values` is a plain array of large strings without nulls. `codes`, `answers` and
+    `values` is a plain array of large strings without nulls, `tables` has those of the
+    functions of a query that make strings and numbers of them. `codes`, `answers` and
     `merges` memoize what `code`, `answer` and `encode` found.
     """
 
@@ -37,6 +38,7 @@ class Strings:
     codes: dict[str, int] = field(default_factory=dict)
     answers: dict[tuple[SlotKind, str], NDArray[np.uint8]] = field(default_factory=dict)
     merges: dict[object, "tuple[Strings, Recoding]"] = field(default_factory=dict)
+    tables: Mapping[str, tuple[NDArray[np.generic], ...]] = field(default_factory=dict)
 
     @staticmethod
     def of(values: Sequence[str]) -> "Strings":
@@ -71,13 +73,17 @@ class Strings:
         test = next(test for test in STRING_TESTS if test == kind.value)
         return match_strings(test, self.values, pattern)
 
-    def slot(self, kind: SlotKind, string: str) -> int | NDArray[np.uint8]:
+    def slot(
+        self, kind: SlotKind, string: str, column: int = 0
+    ) -> int | NDArray[np.generic]:
         """Compute the value of a slot: a number, or an array for its address."""
         match kind:
             case SlotKind.CODE:
                 return self.code(string)
             case SlotKind.STRINGS:
                 return len(self)
+            case SlotKind.MADE:
+                return self.tables[string][column]
             case _:
                 return self.answer(kind, string)
 

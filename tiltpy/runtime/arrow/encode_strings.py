@@ -7,7 +7,7 @@ nothing is sorted, and mostly no code changes.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +16,9 @@ import pyarrow.compute as pc
 from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.ir import reductions
 from tiltpy.ir.cuts import expressions
+from tiltpy.ir.find_string_uses import find_string_uses
 from tiltpy.ir.nodes import Binary, Const, Expr, In, Query, Reduce
+from tiltpy.ir.string_sources import ColumnSource, StringUses
 from tiltpy.ir.traversal import walk
 from tiltpy.runtime.arrays.dictionary import (
     NO_STRINGS,
@@ -27,6 +29,7 @@ from tiltpy.runtime.arrays.dictionary import (
 from tiltpy.runtime.arrays.pool import allocate
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
 from tiltpy.runtime.arrays.views import validity_of, values_of
+from tiltpy.runtime.arrow.make_strings import StringMaker
 from tiltpy.string_predicates import array_of
 from tiltpy.types import STRING
 
@@ -94,10 +97,14 @@ def string_column(array: pa.DictionaryArray) -> Column:
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """The string constants of a query, and whether it compares strings by order."""
+    """The string constants of a query, and whether it compares strings by order.
+
+    `uses` are its calls of functions of strings.
+    """
 
     constants: tuple[str, ...]
     ordered: bool
+    uses: StringUses = field(default_factory=StringUses)
 
     @staticmethod
     def of(query: Query) -> "Vocabulary":
@@ -108,7 +115,8 @@ class Vocabulary:
             for option in node.options if isinstance(node, In) else (node,):
                 if isinstance(option, Const) and isinstance(option.value, str):
                     constants[option.value] = None
-        return Vocabulary(tuple(constants), any(map(_compares_order, nodes)))
+        ordered, uses = any(map(_compares_order, nodes)), find_string_uses(query)
+        return Vocabulary(tuple(constants), ordered, uses)
 
 
 def encode(
@@ -119,9 +127,12 @@ def encode(
     It has the string constants of the query, too, which are in its `vocabulary`.
     """
     dictionaries = _dictionaries(rows.values())
-    if not dictionaries and not vocabulary.constants:
+    if not (dictionaries or vocabulary.constants or vocabulary.uses.calls):
         return rows, NO_STRINGS
-    strings, recodings = _merge(dictionaries, vocabulary)
+    if vocabulary.uses.calls:
+        strings, recodings = _merge_and_make(dictionaries, vocabulary, rows)
+    else:
+        strings, recodings = _merge(dictionaries, vocabulary)
     by_dictionary = dict(zip(dictionaries, recodings, strict=True))
     return {
         name: _recode(buffer, by_dictionary) for name, buffer in rows.items()
@@ -200,6 +211,70 @@ def _merge_distinct(
         None if np.array_equal(codes, np.arange(len(codes))) else codes
         for codes in recodings[: len(dictionaries)]
     )
+
+
+def _merge_and_make(
+    dictionaries: Sequence[Strings],
+    vocabulary: Vocabulary,
+    rows: Mapping[str, SnapshotBuffer],
+) -> tuple[Strings, tuple[Recoding, ...]]:
+    """Merge dictionaries with all strings that the functions of a query make of them.
+
+    Memoized for a single one, unless the rows decide which strings meet.
+    """
+    columns = {
+        ColumnSource(name, number): column
+        for name, buffer in rows.items()
+        for number, column in enumerate(buffer.columns)
+        if column.strings is not None
+    }
+    single = len(dictionaries) == 1 and not vocabulary.uses.joins_rows
+    memo = dictionaries[0].merges if single else {}
+    key = vocabulary, tuple(columns)
+    if key in memo:
+        merged, recoding = memo[key]
+        return merged, (recoding,)
+    made, recodings = _make(dictionaries, vocabulary, columns, rows)
+    if len(recodings) == 1:
+        if len(memo) >= DEFAULT_COSTS.reading.memoized_dictionaries:
+            memo.clear()
+        memo[key] = made, recodings[0]
+    return made, recodings
+
+
+def _make(
+    dictionaries: Sequence[Strings],
+    vocabulary: Vocabulary,
+    columns: Mapping[ColumnSource, Column],
+    rows: Mapping[str, SnapshotBuffer],
+) -> tuple[Strings, tuple[Recoding, ...]]:
+    constants = vocabulary.constants or ("",)
+    plain, recodings = _merge_distinct(dictionaries, constants, ordered=False)
+    codes = {
+        strings: np.arange(len(strings)) if recoding is None else recoding
+        for strings, recoding in zip(dictionaries, recodings, strict=True)
+    }
+    dictionary_codes, row_codes = {}, {}
+    for source, column in columns.items():
+        assert column.strings is not None
+        of = codes[column.strings].astype(np.int64)
+        dictionary_codes[source] = of
+        if vocabulary.uses.joins_rows:
+            count = rows[source.input].n
+            row_codes[source] = of[column.values[:count].view(np.int32)]
+    known = {constant: plain.code(constant) for constant in constants}
+    maker = StringMaker(
+        vocabulary.uses, plain.values, known, dictionary_codes, row_codes
+    )
+    maker.make()
+    strings = Strings(maker.values)
+    if vocabulary.ordered:
+        strings, (ranks,) = merge_dictionaries([maker.values], ordered=True)
+        for table in maker.tables.values():
+            table.recode(ranks)
+        recodings = tuple(ranks[codes[each]] for each in dictionaries)
+    tables = {key: table.arrays(len(strings)) for key, table in maker.tables.items()}
+    return replace(strings, tables=tables), recodings
 
 
 def _recode(

@@ -157,8 +157,8 @@ class CallTable:
         numbers, ranges, slices = self._numbers, self.ranges, self.ranges.slices
         for index, kind, name, column in self.map.inputs:
             numbers[index] = slices[name].number(kind, column)
-        for index, kind, string in self.map.strings:
-            answer = self.strings.slot(kind, string)
+        for index, kind, string, column in self.map.strings:
+            answer = self.strings.slot(kind, string, column)
             numbers[index] = answer if isinstance(answer, int) else address(answer)
         for index, zone, column in self.map.zones:
             numbers[index] = address(zone_table(zone).arrays[column])

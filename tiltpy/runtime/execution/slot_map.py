@@ -58,7 +58,7 @@ class SlotMap:
         self.scratch: list[tuple[int, int, Scratch]] = []
         self.states: list[tuple[int, int]] = []
         self.counts: dict[str, int] = {}
-        self.strings: list[tuple[int, SlotKind, str]] = []
+        self.strings: list[tuple[int, SlotKind, str, int]] = []
         self.zones: list[tuple[int, str, int]] = []
         self.numbers: list[tuple[int, Slot]] = []
         loops = {loop.name: loop for loop in signature.loops}
@@ -67,7 +67,7 @@ class SlotMap:
             if kind in ROW_NUMBERS:
                 self.inputs.append((index, kind, name, column))
             elif kind in OF_STRINGS:
-                self.strings.append((index, kind, name))
+                self.strings.append((index, kind, name, column))
             elif kind is SlotKind.ZONE:
                 self.zones.append((index, name, column))
             elif kind is SlotKind.SCRATCH:

@@ -1,0 +1,229 @@
+"""Tables of the functions of strings, computed before kernels run.
+
+Each table has a result for whatever strings may reach a call, by their codes. New
+strings get codes behind those of the dictionary, and calls of calls are computed until
+nothing is new. So a run knows all of its strings and their order before it begins.
+Calls that differ in nothing but their operands share a table.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from tiltpy.errors import QueryError
+from tiltpy.ir.nodes import StringCall
+from tiltpy.ir.string_sources import (
+    CallSource,
+    ColumnSource,
+    RowValue,
+    Source,
+    StateSource,
+    StringUse,
+    StringUses,
+)
+from tiltpy.runtime.arrays.dictionary import Codes, merge_dictionaries
+from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array
+from tiltpy.runtime.arrays.pool import Array, dtype_of
+from tiltpy.string_functions import call_strings
+from tiltpy.types import STRING
+
+MOST_PAIRS, MOST_ENTRIES = 1 << 22, 1 << 27
+"""Strings that are joined each with each, and entries of a table of pairs."""
+
+
+@dataclass(slots=True)
+class StringTable:
+    """What the calls with one key have been computed for so far.
+
+    Each entry has the code of its operand, or of the left one times 2^32 and of the
+    right one, and a result, which is arbitrary unless `valid`.
+    """
+
+    call: StringCall
+    entries: I64Array = field(default_factory=lambda: np.empty(0, np.int64))
+    results: Array | None = None
+    valid: Array = field(default_factory=lambda: np.empty(0, np.uint8))
+
+    @property
+    def is_pair(self) -> bool:
+        return self.call.function == "concat" and len(self.call.constants) == 3
+
+    def look_up(self, entries: I64Array) -> tuple[I64Array, BoolArray]:
+        """Look up the results for entries, and whether each is there."""
+        if self.results is None:
+            return np.zeros(len(entries), np.int64), np.zeros(len(entries), np.bool_)
+        order = np.argsort(self.entries)
+        ranks = np.searchsorted(self.entries, entries, sorter=order)
+        indices = order[np.minimum(ranks, len(order) - 1)]
+        there = self.entries[indices] == entries
+        valid = there & self.valid[indices].view(np.bool_)
+        return self.results[indices].astype(np.int64), valid
+
+    def recode(self, ranks: Codes) -> None:
+        """Replace codes by others."""
+        left, right = self.entries >> 32, self.entries & 0xFFFFFFFF
+        new = ranks[right].astype(np.int64)
+        self.entries = ranks[left].astype(np.int64) << 32 | new if self.is_pair else new
+        if self.call.type == STRING and self.results is not None:
+            self.results = ranks[self.results]
+
+    def arrays(self, strings: int) -> tuple[Array, ...]:
+        """The table as a kernel reads it: see `SlotKind.MADE`."""
+        index, size = self.entries, strings
+        summands: tuple[Array, ...] = ()
+        if self.is_pair:
+            left, right = self.entries >> 32, self.entries & 0xFFFFFFFF
+            (rows, row), (columns, column) = (
+                np.unique(side, return_inverse=True) for side in (left, right)
+            )
+            width = max(len(columns), 1)
+            size = max(len(rows) * width, 1)
+            index = row * width + column
+            if size > MOST_ENTRIES:
+                raise self._too_large(len(rows), width)
+            summands = (
+                _scatter(rows, np.arange(len(rows)) * width, strings),
+                _scatter(columns, np.arange(len(columns)), strings),
+            )
+        kind = dtype_of(self.call.type)
+        results = np.zeros(len(index), kind) if self.results is None else self.results
+        made = _scatter(index, results, size, kind)
+        return made, _scatter(index, self.valid, size, np.dtype(np.uint8)), *summands
+
+    def _too_large(self, left: int, right: int) -> QueryError:
+        return QueryError(
+            "E0304",
+            f"concat() of {left:,} strings and {right:,}, whose pairs are too many",
+            self.call.span,
+            "join columns of one row before they come in, or shorten them first: "
+            "concat(substr(x, 0, 3), y)",
+        )
+
+    def check_pairs(self, left: int, right: int) -> None:
+        """Raise a QueryError if each of some strings may meet each of others."""
+        if left * right > MOST_PAIRS:
+            raise self._too_large(left, right)
+
+
+def _scatter(
+    index: I64Array, values: Array, size: int, kind: np.dtype[np.generic] | None = None
+) -> Array:
+    scattered = np.zeros(max(size, 1), kind or np.dtype(np.int64))
+    scattered[index] = values
+    return scattered
+
+
+class StringMaker:
+    """Computes the tables of a run over the strings that its columns have.
+
+    `rows` has the code of each row of a column, `columns` the codes of its dictionary.
+    """
+
+    def __init__(
+        self,
+        uses: StringUses,
+        values: pa.LargeStringArray,
+        constants: Mapping[str, int],
+        columns: Mapping[ColumnSource, I64Array],
+        rows: Mapping[ColumnSource, I64Array],
+    ) -> None:
+        self.uses = uses
+        self.values = values
+        self.constants = constants
+        self.columns = columns
+        self.rows = rows
+        self.tables: dict[str, StringTable] = {}
+        self.entries: list[I64Array] = []
+        """Those that each use may look up."""
+        for use in uses.calls:
+            self.tables.setdefault(use.call.key, StringTable(use.call))
+            self.entries.append(np.empty(0, np.int64))
+
+    def make(self) -> None:
+        """Compute all tables, calls of calls after those they call."""
+        reading = [self.uses.reading(use) for use in self.uses.calls]
+        waiting = dict.fromkeys(range(len(reading)))
+        while waiting:
+            number = next(iter(waiting))
+            del waiting[number]
+            if self._extend(number):
+                source = CallSource(number)
+                waiting |= {n: None for n, read in enumerate(reading) if source in read}
+
+    def _extend(self, number: int) -> bool:
+        """Compute what is new of a use; tells whether that is anything."""
+        use = self.uses.calls[number]
+        table = self.tables[use.call.key]
+        entries = self._entries(table, use)
+        if len(entries) == len(self.entries[number]):
+            return False
+        self.entries[number] = entries
+        new = np.setdiff1d(entries, table.entries)
+        if len(new):
+            self._compute(table, new)
+        return True
+
+    def _compute(self, table: StringTable, new: I64Array) -> None:
+        """Add entries to a table."""
+        sides = (new >> 32, new & 0xFFFFFFFF) if table.is_pair else (new,)
+        operands = [self.values.take(pa.array(side)) for side in sides]
+        call = table.call
+        made = call_strings(call.function, call.constants, operands, call.type)
+        valid = made.is_valid().to_numpy(zero_copy_only=False).astype(np.uint8)
+        if call.type == STRING:
+            results: Array = self._intern(made)
+        else:
+            results = made.fill_null(0).to_numpy(zero_copy_only=False)
+        before = () if table.results is None else (table.results,)
+        table.results = np.concatenate([*before, results])
+        table.entries = np.concatenate([table.entries, new])
+        table.valid = np.concatenate([table.valid, valid])
+
+    def _intern(self, made: pa.LargeStringArray) -> Codes:
+        """Find the codes of strings, new ones of those that have none."""
+        filled = made.fill_null(self.values[0])
+        merged, (_, codes) = merge_dictionaries([self.values, filled], ordered=False)
+        self.values = merged.values
+        return codes
+
+    # -- what may reach a call --------------------------------------------------------
+
+    def _entries(self, table: StringTable, use: StringUse) -> I64Array:
+        """Find the entries that a use may look up, each once; they only become more."""
+        if not table.is_pair:
+            return self._codes(use.operands[0])
+        if use.row is not None:
+            left, right = map(self._row_codes, use.row)
+            return np.unique(left << 32 | right)
+        left, right = map(self._codes, use.operands)
+        table.check_pairs(len(left), len(right))
+        return (left[:, None] << 32 | right[None, :]).ravel()
+
+    def _codes(self, sources: Iterable[Source]) -> I64Array:
+        codes = [self._source(source) for source in self.uses.spread(sources)]
+        return np.unique(np.concatenate([np.empty(0, np.int64), *codes]))
+
+    def _source(self, source: Source) -> I64Array:
+        match source:
+            case str():
+                return np.array([self.constants[source]])
+            case CallSource(use=number):
+                table = self.tables[self.uses.calls[number].call.key]
+                results, valid = table.look_up(self.entries[number])
+                return results[valid]
+            case ColumnSource():
+                return self.columns.get(source, np.empty(0, np.int64))
+            case StateSource():
+                return np.empty(0, np.int64)
+
+    def _row_codes(self, value: RowValue) -> I64Array:
+        """The code of each row; arbitrary where it is φ."""
+        if isinstance(value, ColumnSource):
+            return self.rows.get(value, np.empty(0, np.int64))
+        operands = [self._row_codes(operand) for operand in value.operands]
+        entries = operands[0]
+        if len(operands) == 2:
+            entries = operands[0] << 32 | operands[1]
+        return self.tables[value.key].look_up(entries)[0]
