@@ -234,15 +234,24 @@ def test_strings_of_inputs_choices_and_folds_reach_a_call() -> None:
         "~o[t] = { c = upper(~c[t]), f = upper(pair(~s[t-2 : t])), "
         "g = upper(pair(~o2[t-2 : t])), m = upper(max(~s[t-2 : t])), "
         "k = upper(topk(~s[t-2 : t], 2).top2), "
+        "d = lower(modes(~s[t-2 : t], 2).mode2), "
         "e = max(upper(v) for v in ~s[-∞ : t]) }\n"
         '~o2[t] = concat(~s[t], "2")\noutput ~o'
     )
     query = tilt.parse(text)
     found = query.run(s=words(["a", "B", "c"]), r=words(["x", "y", "z"])).to_arrow()
     assert found.drop(["start", "end"]).to_pylist() == [
-        {"c": "CONST", "f": "+A", "g": "+A2", "m": "A", "k": None, "e": "A"},
-        {"c": "Y", "f": "A+B", "g": "A2+B2", "m": "A", "k": "B", "e": "B"},
-        {"c": "CONST", "f": "B+C", "g": "B2+C2", "m": "C", "k": "B", "e": "C"},
+        {"c": "CONST", "f": "+A", "g": "+A2", "m": "A", "k": None, "d": None, "e": "A"},
+        {"c": "Y", "f": "A+B", "g": "A2+B2", "m": "A", "k": "B", "d": "b", "e": "B"},
+        {
+            "c": "CONST",
+            "f": "B+C",
+            "g": "B2+C2",
+            "m": "C",
+            "k": "B",
+            "d": "c",
+            "e": "C",
+        },
     ]
 
 

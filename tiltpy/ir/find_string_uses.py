@@ -175,8 +175,8 @@ class _Finder:
                 return self.sources(result, path, self.fold(expr, scope))
             case Reduce():
                 inside = _inside(expr, scope)
-                top = expr.reduction == "topk"
-                return self.sources(expr.element, () if top else path, inside)
+                scalar = isinstance(expr.element.type, Scalar)
+                return self.sources(expr.element, () if scalar else path, inside)
             case _:
                 return {}
 

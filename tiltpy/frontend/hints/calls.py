@@ -6,7 +6,13 @@ from tiltpy.frontend.hints.general import quote
 from tiltpy.frontend.hints.other_languages import FUNCTIONS_ELSEWHERE
 from tiltpy.frontend.surface import syntax
 from tiltpy.frontend.surface.names import nearest
-from tiltpy.ops import DATE_COMPONENTS, FUNCTIONS, REDUCTIONS, STRING_TESTS
+from tiltpy.ops import (
+    DATE_COMPONENTS,
+    FUNCTIONS,
+    REDUCTIONS,
+    STRING_FUNCTIONS,
+    STRING_TESTS,
+)
 from tiltpy.types import SCALARS
 
 _SHIFTS = {"lag": "-", "shift": "-", "prev": "-", "previous": "-", "delay": "-",
@@ -52,6 +58,10 @@ def hint_count(call: syntax.CallExpression) -> str:
     values = [quote(argument, "x") for argument in call.arguments]
     if name in STRING_TESTS:
         return f'write {name}({values[0] if values else "x"}, "view")'
+    if name in STRING_FUNCTIONS:
+        string = values[0] if values else "x"
+        others = {"split": ', "/", 0', "substr": ", 0, 3", "concat": ', "-", y'}
+        return f"write {name}({string}{others.get(name, '')})"
     if name in DATE_COMPONENTS:
         return f'write {name}(t, "Europe/Berlin"), or {name}(t) for UTC'
     match name, call.arguments:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from tiltpy.errors import QueryError, QueryErrors
 from tiltpy.frontend.hints.other_languages import FUNCTIONS_ELSEWHERE
-from tiltpy.ops import FUNCTIONS, REDUCTIONS
+from tiltpy.ops import FUNCTIONS, REDUCTIONS, STRING_FUNCTIONS
 from tiltpy.source import Span
 
 _CHAIN = re.compile(r"[^<>=!&|]+(<=?|>=?)[^<>=!&|]+(<=?|>=?)[^<>=!&|]+")
@@ -87,7 +87,7 @@ def no_method(name: str, span: Span) -> QueryError:
     here = FUNCTIONS_ELSEWHERE.get(name, "").removeprefix("write ") or name
     if here in REDUCTIONS:
         hint = f"write tilt.{here}(window)"
-    elif here in FUNCTIONS:
+    elif here in {*FUNCTIONS, *STRING_FUNCTIONS}:
         hint = f"write tilt.{here}(...)"
     else:
         hint = "functions stand before what they take, like tilt.mean(window)"

@@ -17,7 +17,7 @@ from tiltpy.frontend.hints.other_languages import (
 )
 from tiltpy.frontend.hints.parse_position import ParsePosition
 from tiltpy.frontend.hints.timelines import hint_distinct
-from tiltpy.ops import FUNCTIONS, REDUCTIONS, STRING_TESTS
+from tiltpy.ops import FUNCTIONS, REDUCTIONS, STRING_FUNCTIONS, STRING_TESTS
 from tiltpy.types import NANOSECONDS
 
 _CONDITIONS = {"if", "case", "iif", "iff", "when"}
@@ -97,6 +97,8 @@ def _index(position: ParsePosition) -> str:
     called = [word for word in position.words if word in fields]
     if previous == ")" and content.isdecimal() and called:
         return f"write .{fields[called[-1]]}{int(content[:9]) + 1}"
+    if previous == ")" and content.isdecimal() and "split" in position.words:
+        return f'write the number of the part beside it: split(x, "/", {content})'
     if previous == "]" and content[:1] == '"':
         return f"write .{content.strip(chr(34))}"
     if previous == "]":
@@ -132,8 +134,8 @@ def _call(position: ParsePosition) -> str:
         return f"write {previous}(...)"
     if previous in METHODS_ELSEWHERE:
         return METHODS_ELSEWHERE[previous]
-    if previous in STRING_TESTS:
-        return f"write {previous}(x, ...)"
+    if previous in {*STRING_TESTS, *STRING_FUNCTIONS}:
+        return f"write {previous}(x{', ...' * (position.next() != ')')})"
     if previous in FUNCTIONS and previous not in REDUCTIONS:
         return f"a function stands before its arguments: {previous}(...)"
     if previous in FUNCTIONS_ELSEWHERE:
