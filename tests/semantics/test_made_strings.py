@@ -403,6 +403,26 @@ def test_a_bound_table_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert calls == ["upper"]
 
 
+def test_explain_says_what_is_computed_before() -> None:
+    query = tilt.parse(
+        PAIR + 'input s : string point\nreduction end_of(v: string) { init = "" '
+        "acc = lower(v) result = upper(state) }\n"
+        "~o[t] = { a = concat(upper(~x[t].a), ~x[t].b), b = i64(~x[t-1].b), "
+        'c = len(~s[t] == "k" ? "K" : ~s[t]), d = concat(~s[t], ~x[t].a), '
+        "e = end_of(~s[t-3 : t]) }"
+    )
+    section = query.explain().split("== strings ==\n")[1].split("\n\n")[0]
+    assert section.split("\n") == [
+        "upper() of each string of ~x.a",
+        "concat() of what stands in a row of upper() and ~x.b",
+        "i64() of each string of ~x.b",
+        'len() of each string of "K", ~s',
+        "concat() of each pair of strings of ~s and ~x.a",
+        "lower() of each string of ~s",
+        "upper() of each string of the state of end_of()",
+    ]
+
+
 def test_in_python() -> None:
     x = tilt.source("x", {"a": "string", "b": "string"}, tilt.point())
     t = tilt.TDom()

@@ -13,19 +13,21 @@ import tiltpy as tilt
 from tests.compare import TOLERANCE, is_rough, same_number
 from tests.compiled import table_of
 from tests.random.calendars import random_calendar_cases
+from tests.random.made_strings import TextMaker, TextWriter, text_payload
 from tests.random.open_windows import random_open_case
 from tests.random.queries import Case, random_case
 from tests.random.row_queries import random_row_case
 from tests.random.timelines import with_distinct
 from tiltpy.api import CompiledQuery
 from tiltpy.compiler.options import CompileOptions
+from tiltpy.ir.find_string_uses import find_string_uses
 from tiltpy.ir.nodes import Input
 from tiltpy.ir.print.query import format_query
 from tiltpy.lifetimes import Interval
 from tiltpy.spark import apply_all, tilt_transform
 from tiltpy.types import Scalar, Struct, Type
 
-CASES, DISTINCT, OPEN = 6, 4, 5
+CASES, DISTINCT, OPEN, TEXTS = 6, 4, 5, 4
 DEEP_CASES = 200
 KEYS = ("a", "b", None)
 ROW_CASES = 6
@@ -46,6 +48,14 @@ def exact_case(seed: int) -> Case:
 
 def row_case(seed: int) -> Case:
     return random_row_case(seed, exact=True, specials=seed % 3 == 0)
+
+
+def text_case(seed: int) -> Case | None:
+    """A case that makes strings, or numbers of strings."""
+    case = random_case(
+        seed, exact=True, writes=TextWriter, draws=TextMaker, payloads=text_payload
+    )
+    return case if find_string_uses(case.query).calls else None
 
 
 def cases(
@@ -179,6 +189,14 @@ def test_open_windows_give_what_local_runs_give(
     spark: SparkSession, *, by_key: bool, deep: bool
 ) -> None:
     for seed, case in cases(DEEP_CASES if deep else OPEN, random_open_case):
+        check(spark, seed, case, by_key=by_key)
+
+
+@pytest.mark.parametrize("by_key", [False, True])
+def test_made_strings_are_those_of_local_runs(
+    spark: SparkSession, *, by_key: bool, deep: bool
+) -> None:
+    for seed, case in cases(DEEP_CASES if deep else TEXTS, text_case):
         check(spark, seed, case, by_key=by_key)
 
 

@@ -11,6 +11,7 @@ from tiltpy.aggregates.user_defined import Slide, slide_of
 from tiltpy.compiler.lazy_code import LazyCode
 from tiltpy.compiler.query_kernels import Compiler, QueryKernels
 from tiltpy.emit.references import present_reductions, reductions
+from tiltpy.explain.strings import describe_strings
 from tiltpy.ir.nodes import Query, Reduce
 from tiltpy.ir.print.query import by, format_query
 from tiltpy.loops.printer import format_kernel
@@ -50,6 +51,9 @@ def explain(
     sections = [("query", format_query(source)), *_passes(source, compiled)]
     sections.append(("boundaries", "\n".join(_boundaries(compiled.query))))
     sections.append(("layouts", "\n".join(_layouts(source, compiled))))
+    strings = list(describe_strings(source))
+    if strings:
+        sections.append(("strings", "\n".join(strings)))
     slides = list(_explain_reductions(compiled))
     if slides:
         sections.append(("reductions", "\n".join(slides)))
