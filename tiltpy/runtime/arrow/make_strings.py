@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tiltpy.errors import QueryError
 from tiltpy.ir.nodes import StringCall
@@ -26,6 +27,7 @@ from tiltpy.ir.string_sources import (
 from tiltpy.runtime.arrays.dictionary import Codes, merge_dictionaries
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array
 from tiltpy.runtime.arrays.pool import Array, dtype_of
+from tiltpy.runtime.arrow.pair_index import index_pairs
 from tiltpy.string_functions import call_strings
 from tiltpy.types import STRING
 
@@ -73,24 +75,21 @@ class StringTable:
         """The table as a kernel reads it: see `SlotKind.MADE`."""
         index, size = self.entries, strings
         summands: tuple[Array, ...] = ()
-        if self.is_pair:
+        if self.is_pair and len(index):
             left, right = self.entries >> 32, self.entries & 0xFFFFFFFF
-            (rows, row), (columns, column) = (
-                np.unique(side, return_inverse=True) for side in (left, right)
-            )
-            width = max(len(columns), 1)
-            size = max(len(rows) * width, 1)
-            index = row * width + column
-            if size > MOST_ENTRIES:
-                raise self._too_large(len(rows), width)
-            summands = (
-                _scatter(rows, np.arange(len(rows)) * width, strings),
-                _scatter(columns, np.arange(len(columns)), strings),
-            )
+            pairs = index_pairs(left, right, MOST_ENTRIES)
+            if pairs is None:
+                raise self._too_large(len(np.unique(left)), len(np.unique(right)))
+            index, size = pairs.index, pairs.size
+            summands = tuple(_scatter(*side, strings) for side in pairs.sides)
+        elif self.is_pair:
+            summands = np.zeros(strings, np.int64), np.zeros(strings, np.int64)
         kind = dtype_of(self.call.type)
         results = np.zeros(len(index), kind) if self.results is None else self.results
         made = _scatter(index, results, size, kind)
-        return made, _scatter(index, self.valid, size, np.dtype(np.uint8)), *summands
+        known = index if self.call.is_partial else index[:0]
+        valid = _scatter(known, self.valid[: len(known)], size, np.dtype(np.uint8))
+        return made, valid, *summands
 
     def _too_large(self, left: int, right: int) -> QueryError:
         return QueryError(
@@ -196,7 +195,8 @@ class StringMaker:
             return self._codes(use.operands[0])
         if use.row is not None:
             left, right = map(self._row_codes, use.row)
-            return np.unique(left << 32 | right)
+            pairs = pc.unique(pa.array(left << 32 | right))
+            return np.sort(pairs.to_numpy())
         left, right = map(self._codes, use.operands)
         table.check_pairs(len(left), len(right))
         return (left[:, None] << 32 | right[None, :]).ravel()
