@@ -249,7 +249,11 @@ def _make(
     rows: Mapping[str, SnapshotBuffer],
 ) -> tuple[Strings, tuple[Recoding, ...]]:
     constants = vocabulary.constants or ("",)
-    plain, recodings = _merge_distinct(dictionaries, constants, ordered=False)
+    recodings: tuple[Recoding, ...]
+    if len(dictionaries) == 1:
+        plain, recodings = _extend(dictionaries[0], constants), (None,)
+    else:
+        plain, recodings = _merge_distinct(dictionaries, constants, ordered=False)
     codes = {
         strings: np.arange(len(strings)) if recoding is None else recoding
         for strings, recoding in zip(dictionaries, recodings, strict=True)

@@ -159,7 +159,9 @@ class StringMaker:
         if len(entries) == len(self.entries[number]):
             return False
         self.entries[number] = entries
-        new = np.setdiff1d(entries, table.entries)
+        new = entries
+        if len(table.entries):
+            new = np.setdiff1d(entries, table.entries, assume_unique=True)
         if len(new):
             self._compute(table, new)
         return True
@@ -202,8 +204,10 @@ class StringMaker:
         return (left[:, None] << 32 | right[None, :]).ravel()
 
     def _codes(self, sources: Iterable[Source]) -> I64Array:
-        codes = [self._source(source) for source in self.uses.spread(sources)]
-        return np.unique(np.concatenate([np.empty(0, np.int64), *codes]))
+        there = np.zeros(len(self.values), np.bool_)
+        for source in self.uses.spread(sources):
+            there[self._source(source)] = True
+        return np.flatnonzero(there)
 
     def _source(self, source: Source) -> I64Array:
         match source:

@@ -32,9 +32,7 @@ class PairIndex:
 
 def index_pairs(left: I64Array, right: I64Array, most: int) -> PairIndex | None:
     """Index distinct pairs; None if that takes more than `most` numbers."""
-    codes, ranks = zip(
-        *(np.unique(side, return_inverse=True) for side in (left, right)), strict=True
-    )
+    codes, ranks = zip(*map(_rank, (left, right)), strict=True)
     plans = [
         (size, densest, which)
         for which in (0, 1)
@@ -49,6 +47,13 @@ def index_pairs(left: I64Array, right: I64Array, most: int) -> PairIndex | None:
     sides = (first, offsets), (second, np.arange(len(second)))
     ordered = sides if which == 0 else (sides[1], sides[0])
     return PairIndex(ordered, offsets[rows] + columns, size)
+
+
+def _rank(codes: I64Array) -> tuple[I64Array, I64Array]:
+    """Sort codes, each once, and find the rank of each of those given."""
+    there = np.zeros(int(codes.max()) + 1, np.bool_)
+    there[codes] = True
+    return np.flatnonzero(there), (np.cumsum(there) - 1)[codes]
 
 
 def _sizes(rows: I64Array, width: int) -> list[tuple[int, int]]:
