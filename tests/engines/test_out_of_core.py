@@ -21,6 +21,7 @@ from tests.compiled import (
 )
 from tests.datasets import joined, prices
 from tests.random.key_rows import draw_lifetime
+from tests.random.made_strings import random_text_case
 from tests.random.open_windows import random_open_case
 from tests.random.queries import Case, random_case
 from tiltpy.compiler.options import CompileOptions
@@ -109,6 +110,12 @@ def test_streamed_runs_equal_the_interpreter(batch: int, *, deep: bool) -> None:
     """Whatever the batches, the spans, the nulls and the kernels."""
     for seed in range(batch, 20_000 if deep else 200, 8):
         check_streamed(random_case(seed, exact=True, specials=seed % 3 == 0), seed)
+
+
+def test_streams_of_made_strings_equal_the_interpreter(*, deep: bool) -> None:
+    """Whatever dictionary a batch has, and whatever it makes of it."""
+    for seed in range(2000 if deep else 40):
+        check_streamed(random_text_case(seed, exact=True), seed)
 
 
 def test_streams_with_open_windows_equal_the_interpreter(*, deep: bool) -> None:

@@ -17,6 +17,7 @@ from tests.compiled import with_null_rows
 from tests.random.grids import random_grid_case
 from tests.random.key_columns import Family, random_family, written
 from tests.random.key_rows import KeyedInput, Row, RowWriter
+from tests.random.made_strings import random_text_case
 from tests.random.open_windows import random_open_case
 from tests.random.pane_folds import FoldWriter
 from tests.random.payloads import random_payload_case
@@ -95,12 +96,13 @@ def random_keyed_case(
     grid: bool = False,
     open_windows: bool = False,
     over_rows: bool = False,
+    texts: bool = False,
 ) -> KeyedCase:
     """A query and the rows of its inputs; the same for the same seed.
 
     `grid`: of those that vector kernels are for, with few keys. `open_windows`: with
     windows of no fixed length, where there can be any. `over_rows`: of
-    objects that are defined over rows.
+    objects that are defined over rows. `texts`: of those that make strings.
     """
     random = Random(f"keys {seed}")  # noqa: S311 - tests, not secrets
     draw = random_payload_case if random.random() < 0.25 else random_case
@@ -108,6 +110,8 @@ def random_keyed_case(
         draw = random_grid_case
     if over_rows:
         draw = random_row_case
+    if texts:
+        draw = random_text_case
     case = random_open_case(seed) if open_windows else None
     case = case or draw(seed, exact=exact, specials=specials)
     keys = _key_sets(random, case.query)

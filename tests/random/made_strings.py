@@ -4,7 +4,7 @@ from random import Random
 
 from tests.random.expressions import STRUCTS, Graded, Source
 from tests.random.grades import Grade, Level, settle
-from tests.random.queries import QueryWriter, random_payload
+from tests.random.queries import Case, QueryWriter, random_case, random_payload
 from tests.random.reductions import Elements, Own, named
 from tests.random.streams import StreamMaker
 from tiltpy.interpreter.scalars import Atom
@@ -133,3 +133,15 @@ def random_fold(random: Random, elements: Elements) -> Own:
         "read": Grade(Level.FIRM, 0, None),
     }
     return Own(named(random, elements, text), grades)
+
+
+def random_text_case(seed: int, *, exact: bool, specials: bool = False) -> Case:
+    """A query that mostly makes strings, and its streams; the same for a seed."""
+    return random_case(
+        seed,
+        exact=exact,
+        specials=specials,
+        writes=TextWriter,
+        draws=TextMaker,
+        payloads=text_payload,
+    )

@@ -27,6 +27,7 @@ NUMBERS = {
     "rounded": 20,
     "open": 40,
     "rows": 40,
+    "texts": 20,
     "grids": 10,
     "regular": 20,
     "folds": 60,
@@ -53,6 +54,11 @@ def open_windows(seed: int) -> Drawn:
 
 def over_rows(seed: int) -> Drawn:
     case = random_keyed_case(seed, exact=True, specials=seed % 3 == 0, over_rows=True)
+    return case, random_keyed_setting(Random(seed))  # noqa: S311
+
+
+def texts(seed: int) -> Drawn:
+    case = random_keyed_case(seed, exact=True, specials=seed % 3 == 0, texts=True)
     return case, random_keyed_setting(Random(seed))  # noqa: S311
 
 
@@ -90,6 +96,7 @@ CASES: dict[str, Callable[[int], Drawn]] = {
     "rounded": rounded,
     "open": open_windows,
     "rows": over_rows,
+    "texts": texts,
     "grids": grids,
     "regular": regular,
     "folds": folds,

@@ -15,8 +15,7 @@ import pytest
 
 import tiltpy as tilt
 from tests.compiled import random_setting
-from tests.random.made_strings import TextMaker, TextWriter, text_payload
-from tests.random.queries import random_case
+from tests.random.made_strings import random_text_case
 from tests.run_everywhere import run_everywhere
 from tests.semantics.test_properties import check
 from tests.semantics.test_strings import ask, at, words
@@ -163,14 +162,8 @@ def test_random_strings_are_those_of_the_interpreter(batch: int, *, deep: bool) 
     for first in range(batch * BATCH, RANDOM * (DEEPER if deep else 1), RANDOM):
         for seed in range(first, first + BATCH):
             exact = seed % 5 != 0
-            case = random_case(
-                seed,
-                exact=exact,
-                specials=exact and seed % 3 == 0,
-                writes=TextWriter,
-                draws=TextMaker,
-                payloads=text_payload,
-            )
+            specials = exact and seed % 3 == 0
+            case = random_text_case(seed, exact=exact, specials=specials)
             if not find_string_uses(case.query).calls:
                 continue
             assert parse(format_query(case.query)) == case.query, f"seed {seed}"

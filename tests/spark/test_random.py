@@ -13,7 +13,7 @@ import tiltpy as tilt
 from tests.compare import TOLERANCE, is_rough, same_number
 from tests.compiled import table_of
 from tests.random.calendars import random_calendar_cases
-from tests.random.made_strings import TextMaker, TextWriter, text_payload
+from tests.random.made_strings import random_text_case
 from tests.random.open_windows import random_open_case
 from tests.random.queries import Case, random_case
 from tests.random.row_queries import random_row_case
@@ -52,9 +52,7 @@ def row_case(seed: int) -> Case:
 
 def text_case(seed: int) -> Case | None:
     """A case that makes strings, or numbers of strings."""
-    case = random_case(
-        seed, exact=True, writes=TextWriter, draws=TextMaker, payloads=text_payload
-    )
+    case = random_text_case(seed, exact=True)
     return case if find_string_uses(case.query).calls else None
 
 
