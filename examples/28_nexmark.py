@@ -1,6 +1,6 @@
 """The Nexmark benchmark: each query as a text and in SQL, which give the same rows.
 
-`queries/nexmark/README.md` says which of the 23 there are, and what the others lack.
+`queries/nexmark/README.md` says what the 23 show, and what they leave out.
 `data/nexmark.py` makes their data.
 """
 
