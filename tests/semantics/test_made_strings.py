@@ -218,6 +218,23 @@ def test_other_strings_are_joined_each_with_each(
     assert text[caught.value.span.start : caught.value.span.end].startswith("concat(")
 
 
+def test_strings_that_double_are_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    doubled = "".join(f"~s{n + 1}[t] = concat(~s{n}[t], ~s{n}[t])\n" for n in range(40))
+    query = tilt.parse(f"input s0 : string point\n{doubled}output ~s40")
+    monkeypatch.setattr(make_strings, "MOST_TEXT", 1 << 22)
+    with pytest.raises(tilt.QueryError, match="E0304") as caught:
+        query.run(s0=pa.table({"time": [1], "s0": ["ab"]}))
+    assert caught.value.message == "concat() of 8 MB of strings"
+
+
+def test_many_strings_are_joined_at_once() -> None:
+    pieces = ", ".join(f'"{n}", ~s[t]' for n in range(1000))
+    query = tilt.parse(f"input s : string point\n~o[t] = concat({pieces})")
+    assert tilt.parse(str(query)).query == query.query
+    expected = "".join(f"{n}x" for n in range(1000))
+    assert at(query.run(s=words(["x"]))["o"], range(1, 2)) == [expected]
+
+
 def test_strings_of_inputs_choices_and_folds_reach_a_call() -> None:
     text = (
         "input s : string point\ninput r : string point\n"

@@ -51,7 +51,7 @@ def _describe(query: Query, uses: StringUses, source: Source) -> str:
             return f"~{name}.{column}" if column else f"~{name}"
         case CallSource(use=number):
             return _callee(uses.calls[number].call)
-        case StateSource(fold=fold):
-            return f"the state of {fold.reduction}()"
+        case StateSource(reduction=name):
+            return f"the state of {name}()"
         case _:
             assert_never(source)

@@ -27,11 +27,9 @@ from tiltpy.ir.string_sources import (
     CallSource,
     ColumnSource,
     Path,
-    RowCall,
     RowValue,
     Source,
     StateSource,
-    StringFold,
     StringUse,
     StringUses,
 )
@@ -65,25 +63,37 @@ def string_columns(payload: Type) -> Iterator[tuple[Path, int]]:
         number += 1
 
 
+_Row = object
+"""What names a row within an expression: equal ones are of the same row."""
+_OfRow = tuple[RowValue, _Row]
+
+
 @dataclass(frozen=True, slots=True)
+class _Fold:
+    """A user-defined reduction, and what may reach each field of its elements."""
+
+    reduction: str
+    elements: tuple[tuple[Path, tuple[Source, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class _Scope:
     """What names and elements stand for where an expression stands."""
 
     names: Mapping[str, "_Binding"]
     window: str | None
-    fold: StringFold | None = None
+    fold: _Fold | None = None
     """The fold of whose reduction it is a clause."""
 
 
 @dataclass(slots=True)
 class _Binding:
+    """A local name; `sources` and `rows` memoize what is found of it by path."""
+
     value: Expr
     scope: _Scope
     sources: dict[Path, dict[Source, None]] = field(default_factory=dict)
-
-
-_Row = object
-"""What names a row within an expression: equal ones are of the same row."""
+    rows: dict[Path, _OfRow | None] = field(default_factory=dict)
 
 
 class _Finder:
@@ -92,8 +102,10 @@ class _Finder:
         self.uses: dict[StringUse, int] = {}
         self.reductions = {each.name: each for each in query.reductions}
         self.states: dict[StateSource, tuple[Source, ...]] = {}
-        self._folds: set[StringFold] = set()
+        self._folds: dict[_Fold, int] = {}
         self._objects: dict[tuple[str, Path], dict[Source, None]] = {}
+        self._object_rows: dict[tuple[str, Path], _OfRow | None] = {}
+        self._calls: dict[tuple[int, _Scope], tuple[CallSource, _Row | None]] = {}
 
     def visit(self, expr: Expr, scope: _Scope) -> None:
         """Collect the calls in an expression."""
@@ -111,13 +123,21 @@ class _Finder:
         if isinstance(expr, StringCall):
             self.call(expr, scope)
 
-    def call(self, expr: StringCall, scope: _Scope) -> CallSource:
-        """Number a call; those of equal strings are one."""
-        operands = tuple(tuple(self.sources(e, (), scope)) for e in expr.operands)
-        row = self.row_value(expr, scope)
-        values = row[0].operands if row is not None else None
-        use = StringUse(replace(expr, operands=()), operands, values)
-        return CallSource(self.uses.setdefault(use, len(self.uses)))
+    def call(self, expr: StringCall, scope: _Scope) -> tuple[CallSource, _Row | None]:
+        """Number a call; returns the row that all of its operands are of, too."""
+        known = self._calls.get((id(expr), scope))
+        if known is None:
+            operands = tuple(tuple(self.sources(e, (), scope)) for e in expr.operands)
+            values = [self._of_row(operand, (), scope) for operand in expr.operands]
+            of_rows = [value for value in values if value is not None]
+            rows = {row for _, row in of_rows}
+            row, members = None, None
+            if len(of_rows) == len(values) and len(rows) == 1:
+                row, members = rows.pop(), tuple(value for value, _ in of_rows)
+            use = StringUse(replace(expr, operands=()), operands, members)
+            source = CallSource(self.uses.setdefault(use, len(self.uses)))
+            known = self._calls[id(expr), scope] = source, row
+        return known
 
     def fold(self, expr: Reduce, scope: _Scope) -> _Scope:
         """Collect the calls in the clauses of a user-defined reduction."""
@@ -126,17 +146,17 @@ class _Finder:
             (path, tuple(self.sources(expr.element, path, inside)))
             for path, _ in string_columns(reduction.type)
         )
-        fold = StringFold(reduction.name, elements)
+        fold = _Fold(reduction.name, elements)
         clause_scope = _Scope({}, None, fold)
         if fold not in self._folds:
-            self._folds.add(fold)
+            number = self._folds[fold] = len(self._folds)
             for path, _ in string_columns(reduction.init.type):
                 sources = _join(
                     self.sources(clause, path, clause_scope)
                     for name, clause in reductions.clauses(reduction)
                     if name != "result"
                 )
-                self.states[StateSource(fold, path)] = tuple(sources)
+                self.states[StateSource(fold.reduction, number, path)] = tuple(sources)
             for _, clause in reductions.clauses(reduction):
                 self.visit(clause, clause_scope)
         return clause_scope
@@ -149,7 +169,7 @@ class _Finder:
             case Const(value=str(value)):
                 return {value: None}
             case StringCall():
-                return {self.call(expr, scope): None} if expr.type == STRING else {}
+                return {self.call(expr, scope)[0]: None} if expr.type == STRING else {}
             case At():
                 return self.of_object(expr.object, path)
             case Element():
@@ -207,7 +227,7 @@ class _Finder:
         if fold is None:
             return {}
         if name != self.reductions[fold.reduction].parameter:
-            return {StateSource(fold, path): None}
+            return {StateSource(fold.reduction, self._folds[fold], path): None}
         return _join(
             dict.fromkeys(sources)
             for column, sources in fold.elements
@@ -216,21 +236,12 @@ class _Finder:
 
     # -- operands of one row ----------------------------------------------------------
 
-    def row_value(self, call: StringCall, scope: _Scope) -> tuple[RowCall, _Row] | None:
-        """Find the operands of a call that are all of one row of an input."""
-        pairs = [self._of_row(operand, (), scope) for operand in call.operands]
-        values = [pair[0] for pair in pairs if pair is not None]
-        rows = {pair[1] for pair in pairs if pair is not None}
-        if len(values) < len(pairs) or len(rows) != 1:
-            return None
-        return RowCall(call.key, tuple(values)), rows.pop()
-
-    def _of_row(
-        self, expr: Expr, path: Path, scope: _Scope
-    ) -> tuple[RowValue, _Row] | None:
+    def _of_row(self, expr: Expr, path: Path, scope: _Scope) -> _OfRow | None:
+        """Find what a string, or a field of a struct, is of one row of an input."""
         match expr:
             case StringCall():
-                return self.row_value(expr, scope)
+                source, row = self.call(expr, scope)
+                return None if row is None else (source, row)
             case Field():
                 return self._of_row(expr.operand, (expr.name, *path), scope)
             case MakeStruct() if path:
@@ -243,7 +254,10 @@ class _Finder:
                 return self._of_row(expr.body, path, _bind(expr, scope))
             case Local() if expr.name in scope.names:
                 binding = scope.names[expr.name]
-                return self._of_row(binding.value, path, binding.scope)
+                if path not in binding.rows:
+                    shown = self._of_row(binding.value, path, binding.scope)
+                    binding.rows[path] = shown
+                return binding.rows[path]
             case At():
                 here = expr.object, expr.offset, expr.row
                 return self._of_object_row(expr.object, path, here)
@@ -252,17 +266,18 @@ class _Finder:
             case _:
                 return None
 
-    def _of_object_row(
-        self, name: str, path: Path, here: object
-    ) -> tuple[RowValue, _Row] | None:
+    def _of_object_row(self, name: str, path: Path, here: _Row) -> _OfRow | None:
         """Find the column that an object shows of one row of an input."""
         declared = self.query.input(name)
         if declared is not None:
             column = dict(string_columns(declared.type))[path]
             return ColumnSource(name, column), here
-        definition = self.query.definition(name)
-        assert definition is not None
-        shown = self._of_row(definition.body, path, _Scope({}, None))
+        if (name, path) not in self._object_rows:
+            definition = self.query.definition(name)
+            assert definition is not None
+            shown = self._of_row(definition.body, path, _Scope({}, None))
+            self._object_rows[name, path] = shown
+        shown = self._object_rows[name, path]
         return None if shown is None else (shown[0], (here, shown[1]))
 
 

@@ -31,18 +31,14 @@ class CallSource:
 
 
 @dataclass(frozen=True, slots=True)
-class StringFold:
-    """A user-defined reduction, and what may reach each field of its elements."""
+class StateSource:
+    """Whatever the state of a fold, or a field of it, may be.
+
+    A fold is a user-defined reduction of some elements, by its number.
+    """
 
     reduction: str
-    elements: tuple[tuple[Path, tuple["Source", ...]], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class StateSource:
-    """Whatever the state of a fold, or a field of it, may be."""
-
-    fold: StringFold
+    fold: int
     path: Path
 
 
@@ -50,15 +46,8 @@ Source = ColumnSource | CallSource | StateSource | str
 """A source; a string is a constant."""
 
 
-@dataclass(frozen=True, slots=True)
-class RowCall:
-    """The result of a call whose operands are of one row."""
-
-    key: str
-    operands: tuple["RowValue", ...]
-
-
-RowValue = ColumnSource | RowCall
+RowValue = ColumnSource | CallSource
+"""A value of a row: of a column, or of a call whose operands are of that row."""
 
 
 @dataclass(frozen=True, slots=True)

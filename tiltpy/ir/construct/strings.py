@@ -63,23 +63,35 @@ def fold_string_call(expr: StringCall) -> Expr:
 
 
 def _concat(operands: Sequence[Expr], span: Span) -> Expr:
-    """Join strings two by two, each constant with the string before it."""
-    joined: tuple[Expr, ...] = ()
-    fixed = [""]
+    """Join strings two by two, and the constants before, between and behind them."""
+    strings, fixed = list[Expr](), [""]
     for operand in operands:
         if isinstance(operand, Const):
             fixed[-1] += str(operand.value)
-            continue
-        if len(joined) == 2:
-            joined = (StringCall("concat", joined, tuple(fixed), STRING, span),)
-            fixed = ["", ""]
-        joined = (*joined, operand)
-        fixed.append("")
-    if not joined:
+        else:
+            strings.append(operand)
+            fixed.append("")
+    if not strings:
         return Const(fixed[0], STRING, span)
-    if len(joined) == 1 and not any(fixed):
-        return joined[0]
-    return StringCall("concat", joined, tuple(fixed), STRING, span)
+    if len(strings) == 1 and not any(fixed):
+        return strings[0]
+    return _join(strings, fixed, span)
+
+
+def _join(strings: Sequence[Expr], fixed: Sequence[str], span: Span) -> Expr:
+    """Join strings as a balanced tree; one more constant stands around them."""
+    count = len(strings)
+    if count == 1:
+        return StringCall("concat", tuple(strings), tuple(fixed), STRING, span)
+    half = (count + 1) // 2
+    sides = strings[:half], strings[half:]
+    inner = fixed[1:half], fixed[half + 1 : count]
+    operands = tuple(
+        side[0] if len(side) == 1 else _join(side, ["", *between, ""], span)
+        for side, between in zip(sides, inner, strict=True)
+    )
+    outer = fixed[0], fixed[half], fixed[count]
+    return StringCall("concat", operands, outer, STRING, span)
 
 
 def _string(function: StringFunction, operand: Expr) -> Expr:

@@ -6,7 +6,7 @@ nothing is new. So a run knows all of its strings and their order before it begi
 Calls that differ in nothing but their operands share a table.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -31,8 +31,9 @@ from tiltpy.runtime.arrow.pair_index import index_pairs
 from tiltpy.string_functions import call_strings
 from tiltpy.types import STRING
 
-MOST_PAIRS, MOST_ENTRIES = 1 << 22, 1 << 27
-"""Strings that are joined each with each, and entries of a table of pairs."""
+MOST_PAIRS, MOST_ENTRIES, MOST_TEXT = 1 << 22, 1 << 27, 1 << 31
+"""Strings that are joined each with each, the entries of a table of pairs, and the
+bytes of the strings that are made of."""
 
 
 @dataclass(slots=True)
@@ -96,8 +97,8 @@ class StringTable:
             "E0304",
             f"concat() of {left:,} strings and {right:,}, whose pairs are too many",
             self.call.span,
-            "join columns of one row before they come in, or shorten them first: "
-            "concat(substr(x, 0, 3), y)",
+            "keep both in fields, like { a = x, b = y }, or shorten them first, like "
+            "concat(substr(x, 0, 3), y); fields of one row are joined by row",
         )
 
     def check_pairs(self, left: int, right: int) -> None:
@@ -136,6 +137,7 @@ class StringMaker:
         self.tables: dict[str, StringTable] = {}
         self.entries: list[I64Array] = []
         """Those that each use may look up."""
+        self._of_rows: dict[CallSource, I64Array] = {}
         for use in uses.calls:
             self.tables.setdefault(use.call.key, StringTable(use.call))
             self.entries.append(np.empty(0, np.int64))
@@ -171,6 +173,8 @@ class StringMaker:
         sides = (new >> 32, new & 0xFFFFFFFF) if table.is_pair else (new,)
         operands = [self.values.take(pa.array(side)) for side in sides]
         call = table.call
+        if call.type == STRING:
+            self._check_bytes(table, operands)
         made = call_strings(call.function, call.constants, operands, call.type)
         valid = made.is_valid().to_numpy(zero_copy_only=False).astype(np.uint8)
         if call.type == STRING:
@@ -181,6 +185,18 @@ class StringMaker:
         table.results = np.concatenate([*before, results])
         table.entries = np.concatenate([table.entries, new])
         table.valid = np.concatenate([table.valid, valid])
+
+    def _check_bytes(self, table: StringTable, operands: Sequence[pa.Array]) -> None:
+        """Raise a QueryError if strings become too long, together."""
+        lengths = (pc.sum(pc.binary_length(each)).as_py() or 0 for each in operands)
+        total = sum(lengths)
+        if total > MOST_TEXT:
+            raise QueryError(
+                "E0304",
+                f"{table.call.function}() of {total >> 20:,} MB of strings",
+                table.call.span,
+                "shorten them first, like substr(x, 0, 100)",
+            )
 
     def _intern(self, made: pa.LargeStringArray) -> Codes:
         """Find the codes of strings, new ones of those that have none."""
@@ -226,8 +242,13 @@ class StringMaker:
         """The code of each row; arbitrary where it is φ."""
         if isinstance(value, ColumnSource):
             return self.rows.get(value, np.empty(0, np.int64))
-        operands = [self._row_codes(operand) for operand in value.operands]
-        entries = operands[0]
-        if len(operands) == 2:
-            entries = operands[0] << 32 | operands[1]
-        return self.tables[value.key].look_up(entries)[0]
+        if value not in self._of_rows:
+            use = self.uses.calls[value.use]
+            assert use.row is not None
+            operands = [self._row_codes(operand) for operand in use.row]
+            entries = operands[0]
+            if len(operands) == 2:
+                entries = operands[0] << 32 | operands[1]
+            table = self.tables[use.call.key]
+            self._of_rows[value] = table.look_up(entries)[0]
+        return self._of_rows[value]
