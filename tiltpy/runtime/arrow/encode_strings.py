@@ -265,7 +265,8 @@ def _make(
         dictionary_codes[source] = of
         if vocabulary.uses.joins_rows:
             count = rows[source.input].n
-            row_codes[source] = of[column.values[:count].view(np.int32)]
+            rows_of = column.values[:count].view(np.int32)
+            row_codes[source] = np.take(of, rows_of, mode="clip")  # nulls: any code
     known = {constant: plain.code(constant) for constant in constants}
     maker = StringMaker(
         vocabulary.uses, plain.values, known, dictionary_codes, row_codes
