@@ -25,7 +25,7 @@ TEXTS = (
 SEPARATORS = ("/", "/", "", "a", "//", "b", " ", ".", "é")
 CHANGES: tuple[StringFunction, ...] = ("lower", "upper", "trim", "substr", "split")
 MOST_CONCATS = 3
-"""In one definition: what each of them may make is joined with each other string."""
+"""In one query: what each of them may make is joined with each other string."""
 
 
 class TextMaker(StreamMaker):
@@ -105,8 +105,10 @@ class TextWriter(QueryWriter):
     ) -> Graded | None:
         """A fold with strings that it makes in its state, of strings."""
         element, grade = reduced
-        if element.type != STRING or self.chance(0.3):
+        spent = self.concats >= MOST_CONCATS
+        if element.type != STRING or spent or self.chance(0.3):
             return super().own_reduction(source, bounds, reduced, most)
+        self.concats += 2
         own = random_fold(self.random, Elements(STRING, grade, most))
         reduction = own.reduction
         self.own[reduction.name] = reduction

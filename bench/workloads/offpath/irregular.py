@@ -81,6 +81,30 @@ ROW_BY_ROW = (
 )
 
 
+def _requests(events: int, random: np.random.Generator) -> Inputs:
+    """Requests of a thousand pages, as strings that are no dictionary."""
+    pages = random.integers(0, 1000, events)
+    columns = {
+        "verb": np.array(["get", "Put", "post"])[random.integers(0, 3, events)],
+        "path": np.array([f"/Shop/{page}/items" for page in range(1000)])[pages],
+    }
+    return {"request": Rows("point", columns, stamps(events, random))}
+
+
+TEXTS = (
+    workload(
+        "parts of strings",
+        """~out[t] = ~request[t] != φ ? {
+    page = i64(split(~request[t].path, "/", 2)),
+    length = len(concat(~request[t].verb, " ", ~request[t].path)),
+    get = upper(~request[t].verb) == "GET"
+} : φ""",
+        _requests,
+        inputs="input request : { verb: string, path: string } time ts point",
+    ),
+)
+
+
 def _two_sides(events: int, random: np.random.Generator) -> Inputs:
     """Trades, and as many quotes, which hold until the next one."""
     count = events // 2
@@ -281,4 +305,4 @@ STATES = (
     ),
 )
 
-IRREGULAR = (*TIES, *ROW_BY_ROW, *TRADES, *CALENDARS, *STATES)
+IRREGULAR = (*TIES, *ROW_BY_ROW, *TEXTS, *TRADES, *CALENDARS, *STATES)

@@ -80,6 +80,16 @@ def _day_bars(zone: str) -> Ask:
     return ask
 
 
+def _parts_of_strings(frames: Frames) -> pl.DataFrame:
+    verb, path = pl.col("verb"), pl.col("path")
+    return frames["request"].select(
+        "ts",
+        page=path.str.split("/").list.get(2).cast(pl.Int64),
+        length=pl.concat_str([verb, pl.lit(" "), path]).str.len_chars(),
+        get=verb.str.to_uppercase() == "GET",
+    )
+
+
 def _windows_of_trades(frames: Frames) -> pl.DataFrame:
     rolled = []
     for seconds in (1, 2, 5):
@@ -136,6 +146,7 @@ IRREGULAR: dict[str, Ask] = {
         PRICE.rolling_median_by("ts", f"{10 * SECOND}i"), of="trade"
     ),
     "12 windows of trades": _windows_of_trades,
+    "parts of strings": _parts_of_strings,
     "state timeline": _timeline,
 }
 
