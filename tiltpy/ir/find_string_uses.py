@@ -22,6 +22,7 @@ from tiltpy.ir.nodes import (
     Query,
     Reduce,
     StringCall,
+    TemporalExpr,
 )
 from tiltpy.ir.string_sources import (
     CallSource,
@@ -32,35 +33,32 @@ from tiltpy.ir.string_sources import (
     StateSource,
     StringUse,
     StringUses,
+    string_columns,
 )
-from tiltpy.ir.traversal import children
-from tiltpy.types import STRING, Scalar, Struct, Type
+from tiltpy.ir.traversal import children, walk
+from tiltpy.types import STRING, Scalar
 
 
 def find_string_uses(query: Query) -> StringUses:
     """Find the calls of functions of strings in a query."""
+    if not any(map(_calls_strings, _bodies(query))):
+        return StringUses()
     finder = _Finder(query)
-    for definition in query.definitions:
+    for definition in query.definitions:  # each after those it reads
+        finder.settle(definition)
         finder.visit(definition.body, _Scope({}, None))
     return StringUses(tuple(finder.uses), tuple(finder.states.items()))
 
 
-def string_columns(payload: Type) -> Iterator[tuple[Path, int]]:
-    """Yield the path and the number of each column of strings, as in `columns`."""
-    if isinstance(payload, Scalar):
-        if payload == STRING:
-            yield (), 0
-        return
-    number = 0
-    for name, of in payload.fields:
-        if of == STRING:
-            yield (name,), number
-        if isinstance(of, Struct):
-            for inner, scalar in of.fields:
-                number += 1
-                if scalar == STRING:
-                    yield (name, inner), number
-        number += 1
+def _bodies(query: Query) -> Iterator[Expr]:
+    for definition in query.definitions:
+        yield definition.body
+    for reduction in query.reductions:
+        yield from (clause for _, clause in reductions.clauses(reduction))
+
+
+def _calls_strings(body: Expr) -> bool:
+    return any(isinstance(node, StringCall) for node in walk(body))
 
 
 _Row = object
@@ -106,6 +104,13 @@ class _Finder:
         self._objects: dict[tuple[str, Path], dict[Source, None]] = {}
         self._object_rows: dict[tuple[str, Path], _OfRow | None] = {}
         self._calls: dict[tuple[int, _Scope], tuple[CallSource, _Row | None]] = {}
+
+    def settle(self, definition: TemporalExpr) -> None:
+        """Memoize what an object shows, so that chains of objects nest no deeper."""
+        for path, _ in string_columns(definition.type):
+            for length in range(len(path) + 1):
+                self.of_object(definition.name, path[:length])
+            self._of_object_row(definition.name, path, None)
 
     def visit(self, expr: Expr, scope: _Scope) -> None:
         """Collect the calls in an expression."""
@@ -165,11 +170,13 @@ class _Finder:
 
     def sources(self, expr: Expr, path: Path, scope: _Scope) -> dict[Source, None]:
         """Find the sources of an expression, or of a field of it."""
+        if isinstance(expr.type, Scalar) and expr.type != STRING:
+            return {}
         match expr:
             case Const(value=str(value)):
                 return {value: None}
             case StringCall():
-                return {self.call(expr, scope)[0]: None} if expr.type == STRING else {}
+                return {self.call(expr, scope)[0]: None}
             case At():
                 return self.of_object(expr.object, path)
             case Element():

@@ -5,11 +5,12 @@ reach it. Where both operands of a `concat` are of one row, only those that meet
 row are joined, else each with each.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 
 from tiltpy.ir.nodes import StringCall
+from tiltpy.types import STRING, Scalar, Struct, Type
 
 Path = tuple[str, ...]
 """The names of a field within a payload, from outside; none for all of it."""
@@ -108,3 +109,21 @@ class StringUses:
             if number in reached:
                 return use.call
         return None
+
+
+def string_columns(payload: Type) -> Iterator[tuple[Path, int]]:
+    """Yield the path and the number of each column of strings, as in `columns`."""
+    if isinstance(payload, Scalar):
+        if payload == STRING:
+            yield (), 0
+        return
+    number = 0
+    for name, of in payload.fields:
+        if of == STRING:
+            yield (name,), number
+        if isinstance(of, Struct):
+            for inner, scalar in of.fields:
+                number += 1
+                if scalar == STRING:
+                    yield (name, inner), number
+        number += 1
