@@ -40,7 +40,7 @@ from tiltpy.frontend.python.values import (
     struct,
     when,
 )
-from tiltpy.frontend.python.window_ends import after, last_rows, since, strict
+from tiltpy.frontend.python.window_ends import after, last_rows, row, since, strict
 from tiltpy.frontend.python.windows import convolve
 from tiltpy.inputs import bind, sampled
 from tiltpy.runtime.arrow.parquet_scan import ParquetScan, scan_parquet
@@ -62,8 +62,8 @@ __all__ = [
     "QueryError", "Result", "Rows", "Struct", "TDom", "TiltError", "TiltWarning",
     "after", "bind", "calendar", "cast", "cells", "compile", "convolve", "define",
     "duration", "end", "exists", "interval", "last_rows", "library", "load", "parse",
-    "phi", "point", "reduction", "sampled", "scan_parquet", "since", "source", "start",
-    "strict", "struct", "until_next", "when",
+    "phi", "point", "reduction", "row", "sampled", "scan_parquet", "since", "source",
+    "start", "strict", "struct", "until_next", "when",
     "bool", "f32", "f64", "i16", "i32", "i64", "i8", "string", "time",
     "u16", "u32", "u64", "u8",
 ]  # fmt: skip

@@ -29,7 +29,7 @@ from tiltpy.ir.nodes import (
 from tiltpy.ir.rows import objects_over_same_rows
 from tiltpy.ir.traversal import rewrite, source_cuts
 from tiltpy.passes.check_windows import check_windows
-from tiltpy.types import ALL_FUTURE, ALL_PAST, BOOL, Scalar, TDom
+from tiltpy.types import ALL_FUTURE, ALL_PAST, BOOL, Scalar, Struct, TDom
 
 
 def random_open_case(seed: int) -> Case | None:
@@ -40,7 +40,11 @@ def random_open_case(seed: int) -> Case | None:
 def open_windows(case: Case, seed: int) -> Case | None:
     """Open windows of a case; None where no window can be opened."""
     random = Random(f"open {seed}")  # noqa: S311 - tests, not secrets
-    conditions = [_condition(random, each) for each in case.query.inputs]
+    conditions = [
+        _condition(random, each, over_rows=over_rows)
+        for each in case.query.inputs
+        for over_rows in (False, True)
+    ]
     opener = _Opener(random, case.query, [c for c in conditions if c is not None])
     definitions = tuple(map(opener.definition, case.query.definitions))
     query = replace(case.query, definitions=(*opener.conditions, *definitions))
@@ -51,11 +55,13 @@ def open_windows(case: Case, seed: int) -> Case | None:
     return replace(case, query=query) if opener.opened else None
 
 
-def _condition(random: Random, declared: Input) -> TemporalExpr | None:
-    """An object of bools that is φ where the input is."""
+def _condition(
+    random: Random, declared: Input, *, over_rows: bool
+) -> TemporalExpr | None:
+    """An object of bools that is φ where the input is, or one over its rows."""
     if not isinstance(declared.type, Scalar) or declared.keys:
         return None
-    value: Expr = At(declared.name, 0, declared.type)
+    value: Expr = At(declared.name, 0, declared.type, row=over_rows)
     if declared.type.is_number:
         bound = random.choice((0, 1))
         least = Const(float(bound) if declared.type.is_float else bound, declared.type)
@@ -64,6 +70,8 @@ def _condition(random: Random, declared: Input) -> TemporalExpr | None:
         return None
     name = f"restart_{declared.name}"
     tdom = TDom(precision=random.choice((1, 1, 1, 2)))
+    if over_rows:
+        name, tdom = f"row_{name}", TDom(rows=declared.name)
     return TemporalExpr(name, tdom, value, source_cuts(value))
 
 
@@ -74,12 +82,19 @@ class _Opener:
         self.random = random
         self.query = query
         self.same_rows: frozenset[str] = frozenset()
+        self.structs: frozenset[str] = frozenset()
         self.conditions = conditions
         self.opened = False
 
     def definition(self, definition: TemporalExpr) -> TemporalExpr:
         """A definition with some of its windows opened."""
-        self.same_rows = objects_over_same_rows(self.query, definition)
+        whole = replace(
+            self.query, definitions=(*self.conditions, *self.query.definitions)
+        )
+        self.same_rows = objects_over_same_rows(whole, definition)
+        self.structs = frozenset(
+            each.name for each in whole.definitions if isinstance(each.type, Struct)
+        )
         body = rewrite(definition.body, self.rule)
         return replace(definition, body=body, cuts=source_cuts(body))
 
@@ -94,18 +109,21 @@ class _Opener:
         return replace(node, window=self.window(node.window))
 
     def window(self, window: Window) -> Window:
-        """The window with another left end."""
-        kind = self.random.choice(("past", "rows", "since", "after"))
-        if window.object in self.same_rows:
-            kind = "past"  # limits by row are refused, but the last of an input
-            if window.end == 0 and self.query.input(window.object) is not None:
-                kind = self.random.choice(("past", "rows", "rows"))
-        by_row = kind == "rows" and window.object in self.same_rows
+        """The window with another left end, and maybe with a row at its right one."""
+        kind = self.random.choice(("past", "rows", "since", "after", "fixed"))
+        by_row = window.object in self.same_rows and window.end == 0
+        if by_row and window.object in self.structs:
+            return replace(window, start=ALL_PAST)
+        if kind == "fixed":
+            return replace(window, by_row=by_row and window.start < 0)
         limit: Limit | None = None
         if kind == "rows":
             limit = LastRows(self.random.choice((1, 2, 3, 5)))
         elif kind != "past" and self.conditions:
             limit = Since(self.random.choice(self.conditions).name)
+            by_row &= limit.object in self.same_rows
+        else:
+            by_row &= self.random.random() < 0.5
         edge: Edge | None = "start" if kind == "after" and limit is not None else None
         near = limit is not None and self.random.random() < 0.3
         start = window.start if near else ALL_PAST

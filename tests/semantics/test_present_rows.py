@@ -14,6 +14,10 @@ QUERIES = [
     "~o[e] = count(v for v in ~x[e-9 : e] if v == ~x[e])",
     "~o[e] = count(v for v in ~x[e-9 : e] if v == ~x[e+0])",
     "~o[e] = sum(v - ~y[e] for v in ~x[e-9 : e] if v > ~x[e])",
+    "~o[e] = count(v for v in ~x[e-9 : row e] if v == ~x[e])",
+    "~o[e] = max(v for v in ~x[e-9 : row e] if v < ~x[e] || start(~x[e]) < 9)",
+    """~p[e] = ~x[e] > 2 ? ~x[e] * 2 : φ
+~o[e] = count(v for v in ~p[e-9 : row e] if v < ~x[e])""",
     """~p[e] = ~x[e] > 2 ? ~x[e] * 2 : φ
 ~o[e] = count(v for v in ~x[e-9 : e] if v < ~p[e])""",
     """~p[e] = sum(~y[e-5 : e])

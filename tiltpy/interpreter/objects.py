@@ -151,6 +151,10 @@ class EventObject(TemporalObject):
     def row(self, number: int) -> Event | None:
         """Find its own event that is row `number` of the input; None if it has none."""
 
+    @abstractmethod
+    def rows_to(self, number: int) -> list[tuple[int, Event]]:
+        """List its events up to row `number` of the input, with their numbers."""
+
     def snapshots(self, start: int, end: int) -> list[Snapshot]:
         snapshots = []
         earliest = max(0, bisect_right(self.starts, start) - 1)
@@ -181,6 +185,9 @@ class InputObject(EventObject):
 
     def row(self, number: int) -> Event:
         return self.events[number]
+
+    def rows_to(self, number: int) -> list[tuple[int, Event]]:
+        return list(enumerate(self.events[: number + 1]))
 
 
 class RowObject(EventObject):
@@ -224,6 +231,10 @@ class RowObject(EventObject):
         if value is None:
             return None
         return self.source.events[number]._replace(value=value)
+
+    def rows_to(self, number: int) -> list[tuple[int, Event]]:
+        rows = ((each, self.row(each)) for each in self.values if each <= number)
+        return [(each, row) for each, row in rows if row is not None]
 
     def stamp(self, event: Event) -> int:
         """Find the time at which the expression is evaluated for a row."""

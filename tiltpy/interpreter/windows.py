@@ -7,7 +7,14 @@ from typing import assert_never
 from tiltpy.interpreter import order_statistics as orders
 from tiltpy.interpreter import scalars as numbers
 from tiltpy.interpreter.calendars import cell_of
-from tiltpy.interpreter.objects import EvaluationScope, Event, Meaning, Snapshot, Value
+from tiltpy.interpreter.objects import (
+    EvaluationScope,
+    Event,
+    EventObject,
+    Meaning,
+    Snapshot,
+    Value,
+)
 from tiltpy.interpreter.scalars import Atom, Number
 from tiltpy.ir.nodes import (
     CutWindow,
@@ -113,21 +120,14 @@ def _members(
     window: Window,
     rows: Sequence[Snapshot | Event],
     time: int,
-    own_row: int | None = None,
 ) -> tuple[list[int], float, float]:
-    """Find which rows the window at a time holds, and the bounds of that window.
-
-    `own_row` is the number of the row with which one by row ends.
-    """
+    """Find which rows the window at a time holds, and the bounds of that window."""
     low = -inf if window.start == ALL_PAST else _low(window, time)
     high = inf if window.end == ALL_FUTURE else time + window.end
     if window.edge == "end":
         begun = [i for i, row in enumerate(rows) if row.end <= high]
     else:
         begun = [i for i, row in enumerate(rows) if row.start < high]
-    if window.by_row:
-        assert own_row is not None
-        begun = list(range(own_row + 1))
     match window.limit:
         case LastRows(count=count):
             begun = begun[-count:]
@@ -148,6 +148,36 @@ def _members(
     return [i for i in begun if low < rows[i].end], low, high
 
 
+def _rows_by_row(
+    meaning: Meaning, window: Window, time: int, own_row: int
+) -> tuple[list[Event], float, float]:
+    """List the rows of a window that ends with a row, and the bounds of that window."""
+    low = -inf if window.start == ALL_PAST else _low(window, time)
+    rows = _events(meaning, window.object).rows_to(own_row)
+    match window.limit:
+        case LastRows(count=count):
+            rows = rows[-count:]
+        case Since(object=condition):
+            conditions = _events(meaning, condition).rows_to(own_row)
+            true = [number for number, row in conditions if row.value is True]
+            after = window.edge == "start"
+            rows = [each for each in rows if true and each[0] >= true[-1] + after]
+        case None:
+            pass
+        case _:
+            assert_never(window.limit)
+    if window.edge == "start":
+        return [row for _, row in rows if row.start >= low], low, time
+    return [row for _, row in rows if low < row.end], low, time
+
+
+def _events(meaning: Meaning, name: str) -> EventObject:
+    """Find an input, or an object over rows."""
+    events = meaning.objects[name]
+    assert isinstance(events, EventObject), "windows by row are of rows"
+    return events
+
+
 def _restart(meaning: Meaning, condition: str, high: float) -> int | None:
     """Find the latest start before `high` of a true snapshot."""
     first, last = meaning.horizon
@@ -161,9 +191,14 @@ def reduce_window(
 ) -> Value | None:
     """Fold the window's snapshots in order, each once, skipping φ."""
     time = scope.time
-    within = _rows_between(meaning, expr.window, time, time)
-    members, low, high = _members(meaning, expr.window, within, time, scope.row)
-    rows = [within[i] for i in members]
+    rows: Sequence[Snapshot | Event]
+    if expr.window.by_row:
+        assert scope.row is not None
+        rows, low, high = _rows_by_row(meaning, expr.window, time, scope.row)
+    else:
+        within = _rows_between(meaning, expr.window, time, time)
+        members, low, high = _members(meaning, expr.window, within, time)
+        rows = [within[i] for i in members]
     if expr.reduction in meaning.user_reductions:
         return fold_user_reduction(
             meaning,

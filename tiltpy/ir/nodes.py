@@ -171,8 +171,8 @@ class Window:
     this edge in it: the first tick or the last one. An as-of `look` sees one snapshot
     of those, by its distance to `t + center` if it looks for the nearest. With `cells`
     it begins where they do, which is not before `t + start`, and ends at `t`. One
-    `by_row` ends with the row over which its definition stands, in tie order. Not an
-    expression: it stands inside a `Reduce` (or a cut) only.
+    `by_row` ends with the row over which its definition stands, in tie order, and
+    restarts with a row. Not an expression: it stands inside a `Reduce` (or a cut) only.
     """
 
     object: str

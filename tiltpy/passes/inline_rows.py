@@ -17,7 +17,8 @@ After:
 A row is where it is in its input, and nowhere else: a kernel goes through the rows of
 an input, and has no way to find the one that another object makes of a row. It always
 runs. An object with null rows that others read, too, becomes two: null rows are for
-outputs, and whoever reads the object sees none.
+outputs, and whoever reads the object sees none. One that windows by row read gets a
+copy for these with a row for each row of the input, so that both count alike.
 """
 
 from collections.abc import Iterator
@@ -59,9 +60,8 @@ def inline_rows(query: Query) -> Query:
             made[definition.name] = definition
         else:
             made[definition.name] = _inline(definition, made, roots)
-    return drop_definitions(
-        replace(query, definitions=tuple(_split_null_rows(query, made)))
-    )
+    split = replace(query, definitions=tuple(_split_null_rows(query, made)))
+    return drop_definitions(_align_rows(split))
 
 
 def _inline(
@@ -134,12 +134,45 @@ def _split_null_rows(
             yield renamed
 
 
-def _read_others(definition: TemporalExpr, others: dict[str, str]) -> TemporalExpr:
-    """Refer to other objects instead of those of the same meaning."""
+def _align_rows(query: Query) -> Query:
+    """Give windows by row objects with a row for each row of the input."""
+    windows = (
+        node.window
+        for definition in query.definitions
+        for node in walk(definition.body)
+        if isinstance(node, Reduce) and node.window.by_row
+    )
+    inputs = {declared.name for declared in query.inputs}
+    read = {name for window in windows for name in window.objects} - inputs
+    if not read:
+        return query
+    others: dict[str, str] = {}
+    definitions: list[TemporalExpr] = []
+    names = {*inputs, *(definition.name for definition in query.definitions)}
+    for definition in query.definitions:
+        renamed = _read_others(definition, others, by_row=True)
+        definitions.append(renamed)
+        if definition.name in read:
+            name = Names({*names, *others.values()}).fresh(definition.name)
+            others[definition.name] = name
+            tdom = replace(definition.tdom, nulls=True)
+            definitions.append(replace(renamed, name=name, tdom=tdom))
+    return replace(query, definitions=tuple(definitions))
+
+
+def _read_others(
+    definition: TemporalExpr, others: dict[str, str], *, by_row: bool = False
+) -> TemporalExpr:
+    """Refer to other objects instead of those of the same meaning.
+
+    With `by_row` windows by row do so alone.
+    """
     if not others:
         return definition
 
     def window(old: Window) -> Window:
+        if by_row and not old.by_row:
+            return old
         limit = old.limit
         if isinstance(limit, Since):
             limit = Since(others.get(limit.object, limit.object))
@@ -147,7 +180,7 @@ def _read_others(definition: TemporalExpr, others: dict[str, str]) -> TemporalEx
 
     def rule(node: Expr) -> Expr:
         match node:
-            case At() | EventBound():
+            case At() | EventBound() if not by_row:
                 return replace(node, object=others.get(node.object, node.object))
             case Reduce():
                 return replace(node, window=window(node.window))
@@ -156,7 +189,7 @@ def _read_others(definition: TemporalExpr, others: dict[str, str]) -> TemporalEx
 
     def cut(old: Cut) -> Cut:
         match old:
-            case CutPoint():
+            case CutPoint() if not by_row:
                 return replace(old, object=others.get(old.object, old.object))
             case CutWindow():
                 return replace(old, window=window(old.window))

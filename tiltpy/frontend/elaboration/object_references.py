@@ -21,9 +21,9 @@ from tiltpy.frontend.elaboration.windows import (
 from tiltpy.frontend.hints import general
 from tiltpy.frontend.surface import syntax
 from tiltpy.ir.construct.structs import field
-from tiltpy.ir.nodes import At, Element, EventBound, Expr, LastRows, Window
+from tiltpy.ir.nodes import At, Element, EventBound, Expr, Since, Window
 from tiltpy.source import Span
-from tiltpy.types import I64, Type
+from tiltpy.types import I64, Struct, Type
 
 
 def elaborate_reference(elaborator: Elaborator, ref: syntax.Ref) -> Expr:
@@ -47,6 +47,13 @@ def elaborate_reference(elaborator: Elaborator, ref: syntax.Ref) -> Expr:
     else:
         if frame is not None:
             frame.see_present(_one_point(ref, time))
+        if isinstance(ref.start, syntax.RowEnd):
+            raise QueryError(
+                "E0109",
+                "`row` stands at the right end of a window only",
+                ref.start.span,
+                f"at {time}, ~{ref.object}[{time}] is the row itself",
+            )
         ticks = _read_point(elaborator, ref.start)
         row = _is_row(elaborator, target)
         value = At(target.object, ticks, payload, row, ref.span)
@@ -114,24 +121,45 @@ def _elaborate_element(elaborator: Elaborator, ref: syntax.Ref, payload: Type) -
 
 
 def _end_with_row(elaborator: Elaborator, window: Window) -> Window:
-    """End a window of the last rows, at a row of the input itself, with that row.
+    """End a window over the rows at which a body stands with its row, if it says so.
 
-    Others by row over the rows at which a body stands would end so, too.
+    One of the last rows says so, and one that restarts by these rows.
     """
     scope, objects = elaborator.scope, elaborator.objects
-    if window.limit is None or window.object not in objects.same_rows(scope.tdom):
+    same_rows, limit = objects.same_rows(scope.tdom), window.limit
+    counts = limit is not None and window.end == 0
+    if isinstance(limit, Since):
+        counts = counts and limit.object in same_rows
+    if window.object not in same_rows:
+        counts = False
+        if window.by_row:
+            raise QueryError(
+                "E0111",
+                f"`row` ends a window with a row of ~{window.object}, and this stands "
+                "over other rows",
+                window.span,
+                f"write {scope.time}, or define this over Rows(~{window.object})",
+            )
+    if not window.by_row and not counts:
         return window
-    is_input = window.object in objects.lifetimes
-    if is_input and isinstance(window.limit, LastRows) and window.end == 0:
-        return replace(window, by_row=True)
-    raise QueryError(
-        "E0003",
-        f"this window by row over the rows of ~{window.object} themselves is not in "
-        "this version",
-        window.span,
-        f"write last n of an input, up to {scope.time}, or give the window two times, "
-        f"like {scope.time} - 10 : {scope.time}",
-    )
+    if isinstance(limit, Since) and not counts:
+        raise QueryError(
+            "E0111",
+            f"`row` ends this window with a row, and ~{limit.object} restarts it at "
+            "a time: it is over other rows",
+            window.span,
+            f"write {scope.time}, or define ~{limit.object} over the same rows",
+        )
+    for name in window.objects:
+        if name not in objects.lifetimes and isinstance(objects.types[name], Struct):
+            raise QueryError(
+                "E0003",
+                f"windows by row of a row object of structs, like ~{name}, are not in "
+                "this version",
+                window.span,
+                "define an object for each of its fields over the same rows",
+            )
+    return replace(window, by_row=True)
 
 
 def _read_alive(elaborator: Elaborator, ref: syntax.Ref) -> Window:

@@ -59,6 +59,11 @@ def read_window(elaborator: Elaborator, ref: syntax.Ref, resolve: Resolve) -> Wi
     """Read the window of a reference with two bounds."""
     assert ref.start is not None
     assert ref.stop is not None
+    if isinstance(ref.stop, syntax.RowEnd):
+        window = read_window(
+            elaborator, _end_at_row(elaborator, ref, ref.stop), resolve
+        )
+        return replace(window, by_row=True)
     stop = _offset(elaborator, ref.stop)
     limit: Limit | None = None
     edge: Edge | None = None
@@ -82,6 +87,21 @@ def read_window(elaborator: Elaborator, ref: syntax.Ref, resolve: Resolve) -> Wi
     if ref.within is not None:
         start = stop - _read_length(elaborator, ref.within)
     return Window(ref.object, start, stop, limit, edge, span=ref.span)
+
+
+def _end_at_row(
+    elaborator: Elaborator, ref: syntax.Ref, end: syntax.RowEnd
+) -> syntax.Ref:
+    """Take the word `row` off the end of a window, which is the row itself then."""
+    time = elaborator.scope.time
+    if not isinstance(end.time, syntax.Name) or end.time.text != time:
+        raise QueryError(
+            "E0109",
+            "`row` ends a window with the row itself, and this is another time",
+            end.span,
+            f"write row {time}, or a time without `row`",
+        )
+    return replace(ref, stop=end.time)
 
 
 def _read_fixed(elaborator: Elaborator, ref: syntax.Ref, stop: int) -> Window:
@@ -158,6 +178,13 @@ def _offset(elaborator: Elaborator, bound: syntax.Expr) -> int:
                 bound.span,
                 f"write {time} - 1 to leave out the last tick; `<` stands in as-of "
                 f"looks, like [last : <{time}]",
+            )
+        case syntax.RowEnd():
+            raise QueryError(
+                "E0109",
+                "`row` stands at the right end of a window only",
+                bound.span,
+                f"like ~x[-∞ : row {time}]",
             )
         case syntax.RestartEnd() | syntax.RowsEnd() | syntax.Nearest():
             raise QueryError(

@@ -2,6 +2,7 @@
 
     x[:t]              x[tilt.last_rows(20) : t]     x[tilt.since(c) : t]
     x["last" : t]      x[t : "next" : "5m"]          x["last" : tilt.strict(t)]
+    x[:tilt.row(e)]
 
 A third part of a slice is the distance that `within` gives in a text.
 """
@@ -56,6 +57,12 @@ def strict(time: Value) -> Expression:
     """Leave a time itself out of an as-of look: `x["last" : tilt.strict(t)]`."""
     bound = lift_time(time)
     return combine(syntax.Strict(bound.syntax, caller_span()), [bound])
+
+
+def row(time: Value) -> Expression:
+    """End a window with the row itself, in tie order: `x[:row(e)]`."""
+    bound = lift_time(time)
+    return combine(syntax.RowEnd(bound.syntax, caller_span()), [bound])
 
 
 def lift_end(bound: object, span: Span) -> Expression:

@@ -145,6 +145,14 @@ class Strict:
 
 
 @dataclass(frozen=True, slots=True)
+class RowEnd:
+    """`row time`, the right end of a window that ends with the row itself."""
+
+    time: "Expr"
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class Nearest:
     """`nearest time`, an as-of look in both directions."""
 
@@ -280,6 +288,7 @@ Expr = (
     | RowsEnd
     | RestartEnd
     | Strict
+    | RowEnd
     | Nearest
     | Paren
     | PrefixOperation
@@ -520,7 +529,7 @@ def operands(node: Expr) -> tuple[Expr, ...]:
             return (node.count,)
         case RestartEnd():
             return (node.condition,)
-        case Strict() | Nearest():
+        case Strict() | RowEnd() | Nearest():
             return (node.time,)
         case CalendarPrecision():
             return () if node.zone is None else (node.zone,)

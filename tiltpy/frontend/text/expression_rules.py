@@ -126,6 +126,10 @@ def _read_strict(reader: TreeReader, meta: Meta, nodes: list[Any]) -> syntax.Exp
     return syntax.Strict(nodes[1], reader.span(meta))
 
 
+def _read_row_end(reader: TreeReader, meta: Meta, nodes: list[Any]) -> syntax.Expr:
+    return syntax.RowEnd(nodes[1], reader.span(meta))
+
+
 def _read_nearest(reader: TreeReader, meta: Meta, nodes: list[Any]) -> syntax.Expr:
     return syntax.Nearest(nodes[1], reader.span(meta))
 
@@ -218,6 +222,7 @@ EXPRESSION_RULES: Mapping[str, Rule] = {
     "last_rows": _read_last_rows,
     "strict": _read_strict,
     "nearest": _read_nearest,
+    "row_end": _read_row_end,
     "call": _read_call,
     "reduction": _read_reduction,
     "reducer": _read_reducer,

@@ -108,9 +108,10 @@ class ExprPrinter:
 
     def window(self, window: Window) -> str:
         """Format a window: `~x[t-10s : t]`."""
-        end = self.format_time(window.end)
         if window.look is not None:
             return self.look(window)
+        end = self.format_time(window.end)
+        end = f"row {end}" if window.by_row and window.limit is None else end
         past = window.start == ALL_PAST
         within = "" if past else f" within {self.ticks(window.end - window.start)}"
         match window.limit:

@@ -30,7 +30,6 @@ from tiltpy.loops.build import (
     disj,
     greatest,
     i64,
-    le,
     lt,
     select,
     sub,
@@ -85,6 +84,7 @@ class SlidingWindow:
         self.clips = ClipWatch(window, low)
         self.now: LExpr = i64(0)
         self.own_row: LExpr | None = None
+        self.restart = restart
         self.occupied = False
         bound = bounds.shared_bound if steps else bounds.new_bound
         self.lo: RowBound | LimitedBound
@@ -228,7 +228,15 @@ class SlidingWindow:
             block.when(lt(self.middle, self.lo.row), flip)
         for track in self._row_tracks():
             track.insert(insertions, self.hi.row)
-        self.hi.run(block, now, insertions)
+        self._arrive(block, now, insertions)
+
+    def _arrive(self, block: Block, now: LExpr, insertions: Block) -> None:
+        """Move `hi` to the loop's time, or behind its row."""
+        if self.window.by_row:
+            assert self.own_row is not None
+            self.hi.run_to(block, self.own_row, insertions)
+        else:
+            self.hi.run(block, now, insertions)
 
     def _run_limited(self, block: Block, now: LExpr) -> None:
         """Insert the rows that `hi` passes, then move `lo`, which these move.
@@ -241,6 +249,7 @@ class SlidingWindow:
         until = now
         if restart is not None:
             restart.advance(block, now)
+        if restart is not None and not self.window.by_row:
             until = block.name("until", select(restart.has_come(), now, i64(-ENDLESS)))
         for track in self.tracks.values():
             track.insert(insertions, self.hi.row, marks=False)
@@ -248,12 +257,7 @@ class SlidingWindow:
             whole.insert(insertions, self.hi.row)
         arrived = self.builder.fresh(f"{self.rows.name}.arrived")
         block.set(arrived, self.hi.row)
-        if self.window.by_row:
-            assert self.own_row is not None
-            self.hi.set(insertions, add(self.hi.row, i64(1)))
-            block.add(While(le(self.hi.row, self.own_row), insertions.body()))
-        else:
-            self.hi.run(block, until, insertions)
+        self._arrive(block, until, insertions)
         self._pass_limited(block, now, arrived)
         if self._stacks():
             self._flip(flip, self.hi.row)

@@ -62,7 +62,9 @@ class LimitedBound:
         """Move past the rows that have left; `passing` runs before each move."""
         leaves: list[LExpr] = []
         if self.restart is not None:
-            leaves.append(negate(self._holds(self.restart.at)))
+            row = self.rows.clamp(self.row)
+            holds = self.restart.holds(self.rows, row, self.restart.at)
+            leaves.append(negate(holds))
         if self.window.start != ALL_PAST:
             low = block.name("low", add(now, i64(self.window.start)))
             leaves.append(negate(self._overlaps(low)))
@@ -86,12 +88,6 @@ class LimitedBound:
         arriving.set(self.size, add(self.size, convert(exists, I64)))
         arriving.set(self.counted, add(self.counted, i64(1)))
         block.add(While(lt(self.counted, self.hi.row), arriving.body()))
-
-    def _holds(self, restart: LExpr) -> LExpr:
-        row = self.rows.clamp(self.row)
-        if self.window.edge == "start":
-            return lt(restart, self.rows.start_at(row))
-        return lt(restart, self.rows.end_at(row))
 
     def _overlaps(self, low: LExpr) -> LExpr:
         row = self.rows.clamp(self.row)

@@ -32,7 +32,7 @@ from tiltpy.ir.nodes import (
     UserReduction,
     Window,
 )
-from tiltpy.loops.build import FALSE, INF, NEVER, TRUE, add, conj, disj, i64, lt
+from tiltpy.loops.build import FALSE, INF, NEVER, TRUE, add, conj, disj, i64, lt, sub
 from tiltpy.loops.nodes import Lane, LExpr, Var
 from tiltpy.lowering.sweep.calendar_cells import CalendarCells
 from tiltpy.lowering.sweep.clipped_window import ClippedWindow
@@ -50,7 +50,7 @@ from tiltpy.lowering.sweep.present_window import PresentWindow
 from tiltpy.lowering.sweep.ranking import Rankings
 from tiltpy.lowering.sweep.refolded_window import RefoldedWindow
 from tiltpy.lowering.sweep.restart import Restart
-from tiltpy.lowering.sweep.row_bounds import RowBounds
+from tiltpy.lowering.sweep.row_bounds import RowBounds, first_number
 from tiltpy.lowering.sweep.running_window import RunningWindow
 from tiltpy.lowering.sweep.tumbling_rows import TumblingWindow
 from tiltpy.lowering.sweep.unordered_window import UnorderedWindow
@@ -167,7 +167,12 @@ class SweepOperands:
                     self.bounds,
                     rows,
                     window,
-                    steps=self.plan.stepped and rows.disjoint and window.is_fixed,
+                    steps=(
+                        self.plan.stepped
+                        and rows.disjoint
+                        and window.is_fixed
+                        and not window.by_row
+                    ),
                     leaps=self.every_tick,
                     rankings=self.rankings,
                     low=low,
@@ -181,7 +186,7 @@ class SweepOperands:
         if not isinstance(window.limit, Since):
             return None
         condition = self.objects[window.limit.object]
-        return Restart(self.builder, self.bounds, condition, window.end)
+        return Restart(self.builder, self.bounds, condition, window)
 
     def _reduce(self, node: Reduce) -> None:
         slide, reduction = self.windows[node.window], self._clipping_reduction(node)
@@ -287,14 +292,22 @@ class SweepOperands:
         changes = [read.change for read in self.points.values()]
         own = next((read.row for point, read in settled.items() if point.row), None)
         for slide in self.windows.values():
-            if isinstance(slide, SlidingWindow | RefoldedWindow):
-                slide.own_row = own
+            if slide.window.by_row:
+                assert isinstance(slide, SlidingWindow | RunningWindow)
+                assert own is not None
+                slide.own_row = sub(own, first_number(self.builder, slide.rows))
+                if slide.restart is not None:
+                    first = first_number(self.builder, slide.restart.rows)
+                    slide.restart.own_row = sub(own, first)
             slide.advance(block, self.now)
             changes.extend(slide.changes())
         for clipped in self.clipped.values():
             clipped.advance(block, self.now)
         leaf = self._leaf(block)
         for present in self.present.values():
+            if present.window.by_row:
+                assert own is not None
+                present.own_row = sub(own, first_number(self.builder, present.rows))
             present.advance(block, self.now, leaf)
             changes.extend(present.changes())
         return list(dict.fromkeys(changes))

@@ -68,6 +68,7 @@ class PresentWindow:
         self.precision = i64(definition.tdom.precision)
         self.lo = builder.fresh(f"{rows.name}.lo")
         self.hi = builder.fresh(f"{rows.name}.hi")
+        self.own_row: LExpr | None = None
         self.nodes: list[Reduce] = []
         self.sorted: SortedElements | None = None
         self.changed: Var | None = None
@@ -137,7 +138,10 @@ class PresentWindow:
         ended.set(self.lo, add(self.lo, i64(1)))
         block.add(While(le(self.rows.end_or_never(self.lo), low), ended.body()))
         started.set(self.hi, add(self.hi, i64(1)))
-        block.add(While(lt(self.rows.start_or_never(self.hi), high), started.body()))
+        starts = lt(self.rows.start_or_never(self.hi), high)
+        if self.own_row is not None:
+            starts = le(self.hi, self.own_row)
+        block.add(While(starts, started.body()))
 
     def _element(self, block: Block, row: LExpr) -> LoopValue:
         return element_of(block, self.rows, row, self.folded.element, self.names)

@@ -49,7 +49,6 @@ class RefoldedWindow(RunningWindow):
         super().__init__(builder, bounds, rows, window, restart, rankings=rankings)
         self.low = builder.fresh(f"{rows.name}.low")
         self.size = builder.fresh(f"{rows.name}.size")
-        self.own_row: LExpr | None = None
         self.next_end = builder.fresh(f"{rows.name}.ends")
 
     def start(self, block: Block) -> None:
@@ -64,7 +63,7 @@ class RefoldedWindow(RunningWindow):
         for track in self.tracks.values():
             if track.changed is not None:
                 block.set(track.changed, FALSE)
-        first, stop, low = (
+        first, stop, low_before = (
             self._copy(block, position) for position in (self.lo, self.hi.row, self.low)
         )
         near = add(now, i64(self.window.start))
@@ -73,18 +72,18 @@ class RefoldedWindow(RunningWindow):
         else:
             self.restart.advance(block, now)
             come = self.restart.has_come()
-            block.set(self.low, select(come, greatest(near, self.restart.at), INF))
+            low = near if self.window.by_row else greatest(near, self.restart.at)
+            block.set(self.low, select(come, low, INF))
         arriving = block.inner()
         exists = convert(self.rows.exists(self.hi.row), I64)
         arriving.set(self.size, add(self.size, exists))
         if self.window.by_row:
             assert self.own_row is not None
-            self.hi.set(arriving, add(self.hi.row, i64(1)))
-            block.add(While(le(self.hi.row, self.own_row), arriving.body()))
+            self.hi.run_to(block, self.own_row, arriving)
         else:
             self.hi.run(block, now, arriving)
         self._move_first(block, near)
-        self._compare(block, first, stop, low)
+        self._compare(block, first, stop, low_before)
         self._fold(block)
         self.now = now
 
@@ -104,6 +103,9 @@ class RefoldedWindow(RunningWindow):
         leaves = le(self.rows.end_at(row), oldest)
         if isinstance(self.window.limit, LastRows):
             leaves = disj(leaves, lt(i64(self.window.limit.count), self.size))
+        if self.restart is not None and self.window.by_row:
+            holds = self.restart.holds(self.rows, row, self.restart.at)
+            leaves = disj(leaves, negate(holds))
         more = lt(self.lo, self.hi.row)
         block.add(While(conj(more, leaves), passing.body()))
 

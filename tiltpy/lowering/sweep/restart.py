@@ -2,9 +2,10 @@
 
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.row_access import ObjectRows
-from tiltpy.loops.build import INF, conj, i64, lt, ne, sub
+from tiltpy.ir.nodes import Window
+from tiltpy.loops.build import INF, add, conj, i64, le, lt, ne, select, sub
 from tiltpy.loops.nodes import LExpr, Var
-from tiltpy.lowering.sweep.row_bounds import RowBound, RowBounds
+from tiltpy.lowering.sweep.row_bounds import RowBound, RowBounds, first_number
 from tiltpy.types import BOOL
 
 
@@ -12,15 +13,22 @@ class Restart:
     """The latest start `at` of a true row of a condition, before the window's end.
 
     It never comes (`INF`) before the first one. `moved` says whether the last advance
-    moved it, and `before` is where it was until then.
+    moved it, and `before` is where it was until then. For a window by row, `at` is the
+    number of the first row that is in: that of the true one, or of the next.
     """
 
     def __init__(
-        self, builder: KernelBuilder, bounds: RowBounds, rows: ObjectRows, end: int
+        self,
+        builder: KernelBuilder,
+        bounds: RowBounds,
+        rows: ObjectRows,
+        window: Window,
     ) -> None:
         self.builder = builder
         self.rows = rows
-        self.bound: RowBound = bounds.new_bound(rows, "start", end - 1)
+        self.window = window
+        self.own_row: LExpr | None = None
+        self.bound: RowBound = bounds.new_bound(rows, "start", window.end - 1)
         self.at = builder.fresh(f"{rows.name}.restart")
         self.before = builder.fresh(f"{rows.name}.before")
         self.moved = builder.fresh(f"{rows.name}.restarted", BOOL)
@@ -43,6 +51,8 @@ class Restart:
 
     def resume(self, block: Block, reached: LExpr) -> None:
         """Pass over the rows that started before a time, which `at` knows."""
+        if self.window.by_row:  # of the rows to come all are behind it
+            block.set(self.at, select(self.has_come(), i64(0), INF))
         block.set(self.before, self.at)
         self.bound.run(block, sub(reached, i64(self.bound.offset + 1)))
 
@@ -52,10 +62,25 @@ class Restart:
         passing, begin = block.inner(), block.inner()
         row = self.bound.row
         value = self.rows.value(row, self.rows.exists(row))
-        begin.set(self.at, self.rows.start_at(row))
+        at = self.rows.start_at(row)
+        if self.window.by_row:
+            behind = i64(1 if self.window.edge == "start" else 0)
+            at = add(add(row, first_number(self.builder, self.rows)), behind)
+        begin.set(self.at, at)
         passing.when(passing.name("true", conj(value.valid, value.scalar)), begin)
-        self.bound.run(block, now, passing)
+        if self.own_row is None:
+            self.bound.run(block, now, passing)
+        else:
+            self.bound.run_to(block, self.own_row, passing)
         block.set(self.moved, ne(self.at, self.before))
+
+    def holds(self, rows: ObjectRows, row: LExpr, at: LExpr) -> LExpr:
+        """Decide whether a window holds a row since it restarted somewhere."""
+        if self.window.by_row:
+            return le(at, add(row, first_number(self.builder, rows)))
+        if self.window.edge == "start":
+            return lt(at, rows.start_at(row))
+        return lt(at, rows.end_at(row))
 
     def has_come(self) -> LExpr:
         """Decide whether there was one yet."""

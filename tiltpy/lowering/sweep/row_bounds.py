@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Literal
 
+from tiltpy.abi.slots import SlotKind
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.loops.build import add, convert, i64, le, sub
@@ -57,6 +58,11 @@ class RowBound:
         self.set(inner, add(self.row, i64(1)))
         block.add(While(le(self.due, now), inner.body()))
 
+    def run_to(self, block: Block, row: LExpr, passing: Block) -> None:
+        """Move behind a row; `passing` runs before each move."""
+        self.set(passing, add(self.row, i64(1)))
+        block.add(While(le(self.row, row), passing.body()))
+
     def leap(self, block: Block, now: LExpr, rows: int) -> None:
         """Move by the rows that are due, at most `rows`, without a branch."""
         passed = [le(self.due_at(add(self.row, i64(k))), now) for k in range(rows)]
@@ -85,6 +91,14 @@ class RowBound:
     def _bound(self, row: LExpr) -> LExpr:
         start = self.side == "start"
         return self.rows.start_or_never(row) if start else self.rows.end_or_never(row)
+
+
+def first_number(builder: KernelBuilder, rows: ObjectRows) -> LExpr:
+    """The number of an object's first row among the rows of its input.
+
+    A row object that windows by row read has a row for each of its input's.
+    """
+    return builder.number(SlotKind.FIRST, rows.name) if rows.derived else i64(0)
 
 
 class RowBounds:

@@ -134,13 +134,15 @@ class RowScanLoop:
         own = CutPoint(self.rows.name, 0, row=True)
         operands.advance(block, {own: PointRead(there, row, INF)})
         value = operands.value(block)
-        valid = block.name("ok", value.valid)
+        aligned = self.definition.tdom.nulls and self.is_read
+        valid = block.name("ok", conj(value.valid, there) if aligned else value.valid)
         if not self.definition.tdom.nulls:
             return replace(value, valid=valid), conj(there, valid)
         fields = tuple(
             replace(field, valid=conj(valid, field.valid)) for field in value.fields
         )
-        return replace(value, valid=valid, fields=fields), there
+        # Windows by row read it, for which its rows are those of the input.
+        return replace(value, valid=valid, fields=fields), TRUE if aligned else there
 
     def describe(self) -> Loop:
         """The loop as the runtime knows it."""

@@ -68,6 +68,7 @@ class RunningWindow:
         self.lo = builder.fresh(f"{rows.name}.since")
         self.hi = bounds.new_bound(rows, "start", window.end - 1)
         self.now: LExpr = i64(0)
+        self.own_row: LExpr | None = None
         self.block_end = builder.fresh(f"{rows.name}.block")
         self.reached = builder.fresh(f"{rows.name}.reached")
         self.lasting = LastingStates(builder, rows.name)
@@ -146,6 +147,8 @@ class RunningWindow:
         """Move to the loop's last time, and leave what the next call takes over."""
         if self.resumes:
             behind = block.inner()
+            self.hi.set(behind, self.hi.row)
+            self.own_row = None  # the state is of all rows up to the time
             self.advance(behind, last)
             behind.set(self.reached, add(last, i64(self.window.end)))
             self.lasting.leave(block, behind)
@@ -169,7 +172,10 @@ class RunningWindow:
             block.when(self.restart.moved, anew)
         insertions = block.inner()
         self._insert(insertions, self.hi.row)
-        self.hi.run(block, now, insertions)
+        if self.own_row is None:
+            self.hi.run(block, now, insertions)
+        else:
+            self.hi.run_to(block, self.own_row, insertions)
         self.now = now
 
     def without_checks(self) -> "RunningWindow":
@@ -191,18 +197,13 @@ class RunningWindow:
     def _insert(self, block: Block, row: LExpr) -> None:
         inside: LExpr = TRUE
         if self.restart is not None:
-            inside = block.name("in", self._holds(row, self.restart.at))
+            holds = self.restart.holds(self.rows, row, self.restart.at)
+            inside = block.name("in", holds)
         self._begin_block(block, row)
         for track in self.tracks.values():
             track.insert(block, row, inside)
         for whole in self.wholes.values():
             whole.insert(block, row, inside)
-
-    def _holds(self, row: LExpr, restart: LExpr) -> LExpr:
-        """Decide whether a row that has started is in the window since a restart."""
-        if self.window.edge == "start":
-            return lt(restart, self.rows.start_at(row))
-        return lt(restart, self.rows.end_at(row))
 
     def _begin_block(self, block: Block, row: LExpr) -> None:
         """Close the running block if a row starts behind it."""
@@ -223,8 +224,9 @@ class RunningWindow:
         assert self.restart is not None
         leaving = block.inner()
         row = self.builder.fresh(f"{self.rows.name}.leaving")
-        stays = leaving.name("stays", self._holds(row, self.restart.at))
-        was = leaving.name("was", self._holds(row, self.restart.before))
+        at, before = self.restart.at, self.restart.before
+        stays = leaving.name("stays", self.restart.holds(self.rows, row, at))
+        was = leaving.name("was", self.restart.holds(self.rows, row, before))
         both = leaving.name("both", conj(was, stays))
         come = leaving.name("come", conj(negate(was), stays))  # at the first restart
         marked = [track for track in self.tracks.values() if track.changed is not None]
@@ -247,12 +249,13 @@ class RunningWindow:
             block.set(track.changed, disj(track.changed, left))
         passing = block.inner()
         passing.set(self.lo, add(self.lo, i64(1)))
-        passed = negate(self._holds(self.rows.clamp(self.lo), self.restart.at))
+        oldest = self.rows.clamp(self.lo)
+        passed = negate(self.restart.holds(self.rows, oldest, at))
         block.add(While(conj(lt(self.lo, self.hi.row), passed), passing.body()))
         self._reset(block)
         again = block.inner()
         stayed = self.builder.fresh(f"{self.rows.name}.stayed")
-        inside = again.name("in", self._holds(stayed, self.restart.at))
+        inside = again.name("in", self.restart.holds(self.rows, stayed, at))
         self._begin_block(again, stayed)
         for track in self.tracks.values():
             track.insert(again, stayed, inside, marks=False)

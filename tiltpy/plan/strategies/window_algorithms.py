@@ -17,7 +17,7 @@ from tiltpy.types import ALL_PAST
 def plan_window(facts: LoopFacts, window: Window) -> WindowChoice:
     """Choose the algorithm of a window, with the reasons for refusing others."""
     rows = facts.objects[window.object]
-    if not window.is_fixed:
+    if not window.is_fixed or window.by_row:
         return WindowChoice(window, _plan_open(facts, window), ())
     refusals: list[tuple[str, Refusal]] = []
     if "tumbling_fold" in facts.disabled:
