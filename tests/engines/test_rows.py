@@ -8,7 +8,7 @@ import pytest
 
 import tiltpy as tilt
 from tests.compare import first_difference
-from tests.compiled import random_setting, snapshots
+from tests.compiled import random_setting, run_compiled, snapshots
 from tests.engines.test_out_of_core import MB, in_batches, run_streamed
 from tests.engines.test_partitions import Pieces
 from tests.random.queries import Case
@@ -16,7 +16,7 @@ from tests.random.row_queries import random_row_case
 from tiltpy.compiler.query_kernels import Compiler
 from tiltpy.engines.out_of_core import stream
 from tiltpy.frontend.parse import parse
-from tiltpy.interpreter.evaluate import Snapshot, interpret
+from tiltpy.interpreter.evaluate import Event, Snapshot, interpret
 from tiltpy.ir.print.query import format_query
 from tiltpy.lifetimes import LIFETIMES, Lifetime
 from tiltpy.passes import resolve_boundaries
@@ -94,3 +94,25 @@ def test_streams_over_rows_of_every_lifetime_equal_runs(kind: type[Lifetime]) ->
                 found.extend(snapshots(part[name]))
         for name, found in streamed.items():
             assert found == snapshots(expected[name]), f"{lifetime}, seed {seed}"
+
+
+def test_restarts_at_rows_of_long_ago() -> None:
+    """A chunk behind all rows of an input still knows where they restarted a window."""
+    text = """input x : i64
+input y : i64
+e = Rows(~x)
+~c[e] = ~x[e] > 3
+~o[t] = last(~y[since ~c : t])
+~p[t] = ~c[last : t]
+output ~o, ~p
+"""
+    events = {
+        "x": [Event(1, 2, 5), Event(3, 4, 1)],
+        "y": [Event(k, k + 1, k) for k in range(60)],
+    }
+    case = Case(parse(text), events, None, None, {})
+    for seed in range(6):
+        random = Random(seed)  # noqa: S311
+        setting = random_setting(random, span=10)
+        assert_meant(case, run_streamed(case, setting, random), f"seed {seed}")
+        assert_meant(case, run_compiled(case, setting), f"seed {seed}")

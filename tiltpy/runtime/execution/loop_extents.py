@@ -109,6 +109,11 @@ class Extents(Generic[N]):
     ) -> tuple[N, N]:
         """Widen a range of stamps by those of rows that other loops read."""
         low, high = needed
+        exists = low < high
+        if loop.name in self._past:
+            low = choose(exists, -FAR, low)
+        if loop.name in self._future:
+            high = choose(exists, FAR, high)
         rows = self.rows[loop.reads[0].object]
         begin, stop = rows.find(low, high)
         exists = begin < stop
