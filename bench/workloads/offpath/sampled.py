@@ -210,6 +210,16 @@ WHOLE = (
     workload("median 101", "~out[t] = median(~x[t-101 : t])", events=MILLION // 2),
     workload("rank in 100", "~out[t] = rank(~x, 100)", events=MILLION),
     workload(
+        "rank in 5000", "~out[t] = rank(~x, 5000)", events=MILLION // 2, coarse=10
+    ),
+    workload(
+        "equal values in 5000",
+        "~out[t] = count(v for v in ~x[t-5000 : t] if v == ~x[t])",
+        categories,
+        inputs="input x : i64 sampled 1",
+        coarse=10,
+    ),
+    workload(
         "quantile 0.9 of 1000",
         "~out[t] = quantile(~x[t-1000 : t], 0.9)",
         events=MILLION // 2,

@@ -76,6 +76,7 @@ SAMPLED: dict[str, Loop] = {
     "median 101": OnGrid(whole.quantile, sizes=(101, 0.5)),
     "quantile 0.9 of 1000": OnGrid(whole.quantile, sizes=(1000, 0.9)),
     "mode 500": OnGrid(whole.mode, INTEGER, (500,)),
+    "equal values in 5000": OnGrid(whole.equal_values, INTEGER, (5000,)),
     "nunique 500": OnGrid(whole.nunique, INTEGER, (500,)),
 }
 

@@ -117,3 +117,14 @@ def nunique(x: Array, size: int, out: Array) -> int:
         counts[x[i]] += 1
         out[i] = found
     return len(x)
+
+
+def equal_values(x: Array, size: int, out: Array) -> int:
+    """Count kinds, and how many are as the newest one."""
+    counts = np.zeros(KINDS, np.int64)
+    for i in range(len(x)):
+        if i >= size:
+            counts[x[i - size]] -= 1
+        counts[x[i]] += 1
+        out[i] = counts[x[i]]
+    return len(x)

@@ -160,6 +160,7 @@ SAMPLED: dict[str, Ask] = {
     "median 15": _select(X.rolling_median(15, min_samples=1)),
     "median 101": _select(X.rolling_median(101, min_samples=1)),
     "rank in 100": _select(X.rolling_rank(100, method="min", min_samples=1)),
+    "rank in 5000": _select(X.rolling_rank(5000, method="min", min_samples=1)),
     "quantile 0.9 of 1000": _select(
         X.rolling_quantile(0.9, "linear", window_size=1000, min_samples=1)
     ),
