@@ -163,12 +163,12 @@ class Block:
         for var, value in zip(to, renamed, strict=True):
             self.set(var, value)
 
-    def when(self, condition: LExpr, then: "Block") -> None:
-        """Append a block that runs under a condition."""
+    def when(self, condition: LExpr, then: "Block", *, rarely: bool = False) -> None:
+        """Append a block that runs under a condition, which may hold `rarely`."""
         if condition == TRUE:
             self.add(*then.statements)
         elif then.statements:
-            self.statements.append(Branch(condition, then.body()))
+            self.statements.append(Branch(condition, then.body(), rarely=rarely))
 
     def either(self, condition: LExpr, then: "Block", otherwise: "Block") -> None:
         """Append two blocks of which one runs."""

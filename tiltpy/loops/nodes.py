@@ -329,11 +329,15 @@ class For:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """`if condition: then else: otherwise`; at least one has statements."""
+    """`if condition: then else: otherwise`; at least one has statements.
+
+    One that is `rarely` taken stays a branch, where short ones may become selections.
+    """
 
     condition: LExpr
     then: tuple["Stmt", ...]
     otherwise: tuple["Stmt", ...] = ()
+    rarely: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -224,7 +224,8 @@ class _Body:
 
     def branch(self, branch: Branch) -> None:
         yes, no, done = (self.code.label() for _ in range(3))
-        self.code.choose(self.expressions.scalar(branch.condition), yes, no)
+        condition = self.expressions.scalar(branch.condition)
+        self.code.choose(condition, yes, no, rarely=branch.rarely)
         self.code.begin(yes)
         self.block(branch.then)
         self.code.branch(done)

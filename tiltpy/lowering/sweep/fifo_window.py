@@ -42,12 +42,9 @@ from tiltpy.lowering.sweep.ranking import Rankings
 from tiltpy.lowering.sweep.recomputed_window import ClipWatch, WindowRows, recompute
 from tiltpy.lowering.sweep.restart import Restart
 from tiltpy.lowering.sweep.row_bounds import RowBound, RowBounds
-from tiltpy.lowering.sweep.window_elements import Track, aggregate_of
-from tiltpy.ops import REDUCTIONS, WHOLE_WINDOW
+from tiltpy.lowering.sweep.window_elements import OF_ANY, Track, aggregate_of
+from tiltpy.ops import WHOLE_WINDOW
 from tiltpy.types import ENDLESS, I64
-
-OF_ANY = frozenset(rule.name for rule in REDUCTIONS.values() if rule.never_null)
-"""Reductions that are never φ over a window with a row."""
 
 
 class SlidingWindow:

@@ -36,7 +36,7 @@ from tiltpy.lowering.sweep.order_statistics import WholeWindow
 from tiltpy.lowering.sweep.ranking import Rankings
 from tiltpy.lowering.sweep.restart import Restart
 from tiltpy.lowering.sweep.row_bounds import RowBounds
-from tiltpy.lowering.sweep.window_elements import Track, aggregate_of
+from tiltpy.lowering.sweep.window_elements import OF_ANY, Track, aggregate_of
 from tiltpy.ops import WHOLE_WINDOW
 from tiltpy.types import ENDLESS, I64, STRING
 
@@ -45,7 +45,7 @@ class RunningWindow:
     """A window that no row leaves but at a `restart`, if it has one.
 
     Its rows are from `lo` up to `hi`; of rows that end in any order some in between may
-    have left.
+    have left. If it is `occupied` it is known to have rows.
     """
 
     def __init__(
@@ -69,6 +69,7 @@ class RunningWindow:
         self.hi = bounds.new_bound(rows, "start", window.end - 1)
         self.now: LExpr = i64(0)
         self.own_row: LExpr | None = None
+        self.occupied = False
         self.block_end = builder.fresh(f"{rows.name}.block")
         self.reached = builder.fresh(f"{rows.name}.reached")
         self.lasting = LastingStates(builder, rows.name)
@@ -186,6 +187,7 @@ class RunningWindow:
 
     def take(self, block: Block, now: LExpr, row: LExpr) -> None:
         """Move to a time at which only this row, the next one, is inserted."""
+        self.occupied = self.restart is None
         self._insert(block, row)
         block.set(self.hi.row, add(row, i64(1)))
         self.now = now
@@ -217,7 +219,8 @@ class RunningWindow:
             track.close_block(close)
         number = Bin("//", start, ticks, I64)
         close.set(self.block_end, mul(add(number, i64(1)), ticks))
-        block.when(le(self.block_end, start), close)
+        # A selection would make the next row wait for it.
+        block.when(le(self.block_end, start), close, rarely=True)
 
     def _restart(self, block: Block) -> None:
         """Drop the rows that leave at a restart, and fold the others anew."""
@@ -280,4 +283,7 @@ class RunningWindow:
         state = track.running_state(block, aggregate_of(self.builder, node))
         if node.reduction in ("first", "last"):
             return row_value(block, self.rows, node, state[0], occupied)
-        return finish(block, node, state, count)
+        result = finish(block, node, state, count)
+        if self.occupied and not track.filtered and node.reduction in OF_ANY:
+            return replace(result, valid=TRUE)
+        return result

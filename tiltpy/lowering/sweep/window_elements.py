@@ -28,7 +28,11 @@ from tiltpy.loops.build import (
     sub,
 )
 from tiltpy.loops.nodes import Array, For, LExpr, Store, Var
+from tiltpy.ops import REDUCTIONS
 from tiltpy.types import BOOL, I64
+
+OF_ANY = frozenset(rule.name for rule in REDUCTIONS.values() if rule.never_null)
+"""Reductions that are never φ over a window with a row."""
 
 
 class EvictableState:
