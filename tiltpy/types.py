@@ -260,12 +260,13 @@ class TDom:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """The extent of a lookback or a lookahead: ticks, and rows.
+    """The extent of a lookback or a lookahead: ticks, and the last rows before those.
 
     `ALL_FUTURE` ticks are without bound: all that was, or all that comes.
     """
 
     ticks: int = 0
+    rows: int = 0
 
     @property
     def is_unbounded(self) -> bool:

@@ -93,8 +93,8 @@ class Loop:
     visits changes alone. Where `every_cell` is set because the edges of windows clip
     rows, these are in `cut`: elsewhere, too, it visits changes alone. At each visit it
     reads all rows of the windows in `recomputed`. A `distinct` one joins its snapshots:
-    over rows, too, it starts at the seam cell. If it `resumes`, its state arrays hold
-    all that it knows of rows that only unbounded windows look at.
+    over rows, too, it starts at the seam cell. If it `resumes`, its state arrays, if it
+    `keeps_states`, and the last rows of inputs are all that unbounded windows need.
 
     A loop over the rows of its first `Read` is `stamped` if it computes a row object:
     its grid points are the stamps of the rows that it visits, and each row is computed
@@ -115,6 +115,7 @@ class Loop:
     cut: tuple[Read, ...] = ()
     recomputed: tuple[Read, ...] = ()
     resumes: bool = False
+    keeps_states: bool = False
     distinct: bool = False
     stamped: bool = False
 
@@ -224,10 +225,11 @@ class Signature:
     def resumes(self) -> bool:
         """Whether a call can go on from the states that the one before has left.
 
-        So it is where nothing reads an object whose windows fold on: it would be read
-        at times before.
+        So it is where nothing reads an object that keeps states: it would be read at
+        times before.
         """
         far = [loop for loop in self.loops if loop.is_unbounded]
+        lasting = {loop.name for loop in far if loop.keeps_states}
         read = {read.object for loop in self.loops for read in loop.reads}
-        outputs = set(self.outputs) - read
-        return bool(far) and all(each.resumes and each.name in outputs for each in far)
+        unread = lasting <= set(self.outputs) - read
+        return bool(lasting) and unread and all(loop.resumes for loop in far)

@@ -261,8 +261,10 @@ class KeyedEngine:
             numbers = np.arange(count)
             complete[name] = [KeySnapshots((buffer,), numbers, closed.counts)]
         for name, each in state.held.items():
-            horizons = (o.horizon(name, codes) for o in state.outputs.values())
-            each.put(codes, held[name], reduce(np.minimum, horizons))
+            outputs = state.outputs.values()
+            horizon = reduce(np.minimum, (o.horizon(name, codes) for o in outputs))
+            last_rows = max(o.count_last(name) for o in outputs)
+            each.put(codes, held[name], horizon, last_rows)
         return KeyedEvaluation(complete, keys, state, strings, self.order)
 
     def _compute(

@@ -15,6 +15,7 @@ from tiltpy.engines.keyed_engine import KeyedEvaluation
 from tiltpy.engines.stream_parts import make_part
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Query
+from tiltpy.passes import resolve_boundaries
 from tiltpy.runtime.arrays.pool import POOL
 from tiltpy.runtime.arrow.parquet_scan import rows_of
 from tiltpy.runtime.arrow.timestamps import OutputStamp, output_stamp
@@ -96,7 +97,7 @@ class _Stream:
         self.progress = options.progress
         self.costs = costs = options.costs.spans
         self.memory = memory
-        self.outputs = start_outputs(query)
+        self.outputs = start_outputs(resolve_boundaries(query, "counted"))
         self.parts = [
             make_part(
                 group,
@@ -187,6 +188,8 @@ class _Stream:
             if name in output.reach:
                 start = output.fixed_start(self.request)
                 if start is None or self.part_of[output.definition.name].needs_all_keys:
+                    return None
+                if output.count_last(name):
                     return None
                 times.append(output.needs_from(name, start))
         return min(times)
@@ -330,14 +333,19 @@ class _Stream:
         """Forget the rows that no output needs; the bytes of the others."""
         held_bytes = {}
         for name, held in self.inputs.items():
-            times = [
-                output.needs_from(
-                    name, self.part_of[output.definition.name].find_done(output)
+            needs = [
+                (
+                    output.needs_from(
+                        name, self.part_of[output.definition.name].find_done(output)
+                    ),
+                    output.count_last(name),
                 )
                 for output in self.outputs.values()
                 if name in output.reach and not output.finished
             ]
-            held_bytes[name] = held.drop_before(min(times, default=None))
+            time = min((time for time, _ in needs), default=None)
+            last_rows = max((count for _, count in needs), default=0)
+            held_bytes[name] = held.drop_before(time, last_rows)
         for part in self.parts:
             for name, rows in part.held_rows().items():
                 held_bytes[name] += rows * self.inputs[name].row_bytes

@@ -77,7 +77,7 @@ class UnkeyedPart:
         if signature.resumes:
             rows = {name: source.rows() for name, source in self.inputs.items()}
             self.state = self.engine.first_state(rows)
-            resumed = resolve_boundaries(self.group.query, resumed=True)
+            resumed = resolve_boundaries(self.group.query, "resumed")
             for name, reach in resumed.boundaries:
                 outputs[name].resumed_reach = dict(reach)
         return _list_dense(signature)
@@ -163,14 +163,14 @@ class KeyedPart:
                 lifetime = source.feed.declared.lifetime
                 if lifetime is not None and lifetime.needs_next_row:
                     holding.add(name)
-        query = resolve_boundaries(self.group.query)
+        query = resolve_boundaries(self.group.query, "counted")
         nothing = {n: inputs[n].feed.nothing for n in self.group.inputs}
         layouts = {name: rows.buffer.abi_layout() for name, rows in nothing.items()}
         resumes = has_open_windows(query) and _sign(self.group, layouts).resumes
         check_streamed(query, self.traits, holding, resumes=resumes)
         resumed = None
         if resumes:
-            boundaries = resolve_boundaries(query, resumed=True).boundaries
+            boundaries = resolve_boundaries(query, "resumed").boundaries
             self.resumed = resumed = {name: dict(reach) for name, reach in boundaries}
         self._state = self.engine.start(query, self.traits, nothing, resumed)
 

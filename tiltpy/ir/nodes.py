@@ -205,6 +205,15 @@ class Window:
         past = self.start == ALL_PAST and self.look is None
         return past and not isinstance(self.limit, LastRows)
 
+    @property
+    def last_rows(self) -> int:
+        """How many of the last rows it sees, however far back; 0 if another window."""
+        if self.start > ALL_PAST:
+            return 0
+        if isinstance(self.limit, LastRows):
+            return self.limit.count
+        return int(self.look == "last")
+
     def shift_by(self, ticks: int) -> "Window":
         """The window at `t + ticks`."""
         assert not ticks or self.cells is None, "cells are not shifted"

@@ -19,25 +19,36 @@ precision of a calendar is the length of its longest cell.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import assert_never
+from typing import Literal, assert_never
 
 from tiltpy.errors import QueryError
 from tiltpy.ir.cuts import LeafCut, event_bounds, leaf_cuts
-from tiltpy.ir.nodes import CutPoint, CutTime, CutWindow, Query, Since, TemporalExpr
+from tiltpy.ir.nodes import (
+    CutPoint,
+    CutTime,
+    CutWindow,
+    Query,
+    Since,
+    TemporalExpr,
+)
 from tiltpy.ir.rows import row_roots
 from tiltpy.types import ALL_FUTURE, MAX_OFFSET, Boundary, Reach
 
 Reaches = Mapping[str, Boundary]
 """The needs of an object, by input."""
+ENDLESS_REACH = Reach(ALL_FUTURE)
+Past = Literal["all", "counted", "resumed"]
+"""What a run has of the past: all rows; the last rows of inputs, for windows that count
+them; or states of windows that fold on, too."""
 
 
-def resolve_boundaries(query: Query, *, resumed: bool = False) -> Query:
+def resolve_boundaries(query: Query, past: Past = "all") -> Query:
     """Fill in the boundaries of every output.
 
-    In a run that is `resumed`, windows that fold on have states of all that was before,
-    so they look at what starts since alone.
+    Where windows that fold on have states of all that was before, they look at what
+    starts since alone.
     """
-    reaches = _reaches(query, resumed=resumed)
+    reaches = _reaches(query, past)
     boundaries = tuple(
         (output, _order_by_input(query, reaches[output])) for output in query.outputs
     )
@@ -46,7 +57,7 @@ def resolve_boundaries(query: Query, *, resumed: bool = False) -> Query:
 
 def boundary_of(query: Query, output: str) -> tuple[tuple[str, Boundary], ...]:
     """Return what one object needs of each input that it depends on."""
-    return _order_by_input(query, _reaches(query, resumed=False)[output])
+    return _order_by_input(query, _reaches(query, "all")[output])
 
 
 def inputs_of(query: Query, output: str) -> tuple[str, ...]:
@@ -63,7 +74,7 @@ def _order_by_input(query: Query, reaches: Reaches) -> tuple[tuple[str, Boundary
     return tuple((name, reaches[name]) for name in names if name in reaches)
 
 
-def _reaches(query: Query, *, resumed: bool) -> dict[str, Reaches]:
+def _reaches(query: Query, past: Past) -> dict[str, Reaches]:
     """Compute what every object needs; an input needs itself."""
     reaches: dict[str, Reaches] = {
         declared.name: {declared.name: Boundary()} for declared in query.inputs
@@ -72,7 +83,7 @@ def _reaches(query: Query, *, resumed: bool) -> dict[str, Reaches]:
     rows = frozenset(row_roots(query))
     for definition in query.definitions:
         name = definition.name
-        reaches[name] = seen[name] = _reach(definition, seen, rows, resumed=resumed)
+        reaches[name] = seen[name] = _reach(definition, seen, rows, past)
         if definition.tdom.rows is not None:
             seen[name] = _through_lifetimes(query, definition, reaches[name])
     return reaches
@@ -96,8 +107,8 @@ def _through_lifetimes(
         ahead = before - 1
     return {
         name: Boundary(
-            _add(definition, name, "back", back, beyond.back),
-            _add(definition, name, "ahead", ahead, beyond.ahead),
+            _add(definition, name, "back", Reach(back), beyond.back),
+            _add(definition, name, "ahead", Reach(ahead), beyond.ahead),
         )
         for name, beyond in reaches.items()
     }
@@ -107,18 +118,19 @@ def _reach(
     definition: TemporalExpr,
     known: Mapping[str, Reaches],
     rows: frozenset[str],
-    *,
-    resumed: bool,
+    past: Past,
 ) -> Reaches:
     boundaries: dict[str, Boundary] = {}
     if definition.tdom.rows is not None:
         boundaries.update(known[definition.tdom.rows])
     bounds = {(node.object, node.which) for node in event_bounds(definition)}
     for cut in leaf_cuts(definition.cuts):
-        for seen, near, far in _direct(cut, definition.tdom.longest, resumed):
+        for seen, near, far in _direct(cut, definition.tdom.longest, past):
             derived = seen not in rows  # those have bounds of their own
-            back = ALL_FUTURE if derived and (seen, "start") in bounds else near
-            ahead = ALL_FUTURE if derived and (seen, "end") in bounds else far
+            back = ENDLESS_REACH if derived and (seen, "start") in bounds else near
+            ahead = Reach(ALL_FUTURE if derived and (seen, "end") in bounds else far)
+            if back.rows and seen not in known[seen]:
+                back = ENDLESS_REACH  # rows that are made may be few
             for name, beyond in known[seen].items():
                 reach = Boundary(
                     _add(definition, name, "back", back, beyond.back),
@@ -128,9 +140,7 @@ def _reach(
     return boundaries
 
 
-def _direct(
-    cut: LeafCut, longest: int, resumed: bool
-) -> Iterator[tuple[str, int, int]]:
+def _direct(cut: LeafCut, longest: int, past: Past) -> Iterator[tuple[str, Reach, int]]:
     """Yield each object that a cut refers to, and how far back and ahead.
 
     Rows are no distance: the last of them, and restarts, may be anywhere in the past.
@@ -138,17 +148,23 @@ def _direct(
     rounding = longest - 1
     match cut:
         case CutPoint(object=seen, offset=offset):
-            yield seen, max(0, -offset), max(0, offset + rounding)
-        case CutWindow(window=window) if resumed and not window.is_fixed:
-            for name in window.objects:
-                yield name, max(0, 1 - window.end), max(0, window.end + rounding)
+            yield seen, Reach(max(0, -offset)), max(0, offset + rounding)
         case CutWindow(window=window):
-            # A window by starts holds those at its left bound, too.
-            back = max(0, -window.start + (window.edge is not None))
             ahead = max(0, window.end + rounding)
+            near = Reach(max(0, 1 - window.end))
+            if past == "resumed" and window.folds_on:
+                for name in window.objects:
+                    yield name, near, ahead
+                return
+            # A window by starts holds those at its left bound, too.
+            ends = window.edge is not None
+            back = Reach(max(0, -window.start + ends))
+            if past != "all" and window.last_rows:
+                back = Reach(near.ticks + ends, window.last_rows)
             yield window.object, back, ahead
             if isinstance(window.limit, Since):
-                yield window.limit.object, ALL_FUTURE, ahead
+                restarts = near if past == "resumed" else ENDLESS_REACH
+                yield window.limit.object, restarts, ahead
         case CutTime():
             pass
         case _:
@@ -156,11 +172,11 @@ def _direct(
 
 
 def _add(
-    definition: TemporalExpr, name: str, direction: str, ticks: int, beyond: Reach
+    definition: TemporalExpr, name: str, direction: str, reach: Reach, beyond: Reach
 ) -> Reach:
-    if ticks >= ALL_FUTURE or beyond.is_unbounded:
-        return Reach(ALL_FUTURE)
-    total = ticks + beyond.ticks
+    if reach.is_unbounded or beyond.is_unbounded:
+        return ENDLESS_REACH
+    total = reach.ticks + beyond.ticks
     if total > MAX_OFFSET:
         raise QueryError(
             "E0302",
@@ -169,11 +185,11 @@ def _add(
             definition.span,
             "offsets, windows and precisions add up along the way: use a coarser unit",
         )
-    return Reach(total)
+    return Reach(total, reach.rows + beyond.rows)
 
 
 def _farthest(a: Boundary, b: Boundary) -> Boundary:
     return Boundary(
-        Reach(max(a.back.ticks, b.back.ticks)),
+        Reach(max(a.back.ticks, b.back.ticks), max(a.back.rows, b.back.rows)),
         Reach(max(a.ahead.ticks, b.ahead.ticks)),
     )

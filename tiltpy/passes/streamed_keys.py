@@ -80,6 +80,7 @@ def check_streamed(
     """
     row_objects = row_roots(query)
     broadcast = set[str].difference(*_find_unkeyed(query))
+    inputs = {declared.name for declared in query.inputs}
     for definition in query.definitions:
         if definition.tdom.rows in holding:
             raise QueryError(
@@ -93,7 +94,8 @@ def check_streamed(
         for node in (n for expr in expressions(definition) for n in walk(expr)):
             match node:
                 case Reduce(window=window) if _has_no_bound(window):
-                    _check_open(node, broadcast, resumes=resumes)
+                    if not (window.last_rows and window.object in inputs):
+                        _check_open(node, broadcast, resumes=resumes)
                 case EventBound(which="end") if node.object in holding:
                     raise QueryError(
                         "E0305",
@@ -135,6 +137,11 @@ def _check_open(node: Reduce, broadcast: Collection[str], *, resumes: bool) -> N
     unkeyed = [name for name in window.objects if name in broadcast]
     if node.reduction in WHOLE_WINDOW and window.folds_on:
         why = f"{node.reduction} keeps all values of a window that has no bound"
+    elif window.last_rows:
+        why = (
+            f"the last rows of ~{window.object}, which is no input, may be anywhere in "
+            "the past, so a stream by key would keep all rows of each key"
+        )
     elif not resumes:
         why = (
             "this window has no bound, so a stream by key would keep all rows of each "

@@ -143,6 +143,17 @@ class SlidingWindow:
             whole.start(block)
             self._fill(block, whole)
 
+    @property
+    def keeps_states(self) -> bool:
+        """Whether the next call takes over its restart: its rows are there again."""
+        restart = self.lo.restart if isinstance(self.lo, LimitedBound) else None
+        return restart is not None and restart.lasts
+
+    def finish(self, block: Block, last: LExpr) -> None:
+        """Leave the last restart to the next call."""
+        if isinstance(self.lo, LimitedBound) and self.lo.restart is not None:
+            self.lo.restart.leave(block, last)
+
     def _fill(self, block: Block, whole: WholeWindow) -> None:
         """Insert the rows that a loop which steps has already moved `hi` past."""
         if self.steps:

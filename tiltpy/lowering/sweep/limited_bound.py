@@ -57,6 +57,8 @@ class LimitedBound:
             block.set(position, i64(0))
         if self.restart is not None:
             self.restart.start(block)
+            if self.restart.lasts:
+                self.restart.take_over(block)
 
     def run(self, block: Block, now: LExpr, passing: Block) -> None:
         """Move past the rows that have left; `passing` runs before each move."""

@@ -263,6 +263,7 @@ class Sweep:
             else self.operands.cut_windows(),
             recomputed=self.operands.recomputed_windows(),
             resumes=self.operands.resumes,
+            keeps_states=self.operands.keeps_states,
             distinct=self.definition.distinct,
         )
 

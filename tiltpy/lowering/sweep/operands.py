@@ -252,30 +252,31 @@ class SweepOperands:
 
     def finish(self, block: Block, last: LExpr) -> None:
         """Leave the states that the next call takes over, behind the loop."""
-        for slide in self._running_windows():
+        for slide in self._lasting_windows():
             slide.finish(block, last)
 
-    def _running_windows(self) -> Iterator[RunningWindow]:
+    def _lasting_windows(self) -> Iterator[RunningWindow | SlidingWindow]:
         for slide in self.windows.values():
-            if isinstance(slide, RunningWindow):
+            if isinstance(slide, RunningWindow | SlidingWindow) and slide.keeps_states:
                 yield slide
 
     @property
     def keeps_states(self) -> bool:
         """Whether any window leaves states for the next call."""
-        return any(slide.resumes for slide in self._running_windows())
+        return any(self._lasting_windows())
 
     @property
     def resumes(self) -> bool:
-        """Whether states hold all that it knows of rows that only they have seen."""
-        open_windows = [w for w in self.windows.values() if not w.window.is_fixed]
+        """Whether states hold all that it knows of rows that only they have seen.
+
+        The last rows of an input are there by their number.
+        """
         if any(derived_bounds(self.definition, self.builder.rows)):
             return False
+        lasting = set(self._lasting_windows())
         return all(
-            isinstance(w, RunningWindow)
-            and not isinstance(w, RefoldedWindow)
-            and w.resumes
-            for w in open_windows
+            window in lasting or _is_held(window.window, window.rows)
+            for window in self.windows.values()
         )
 
     def advance(self, block: Block, settled: Points) -> list[LExpr]:
@@ -457,6 +458,14 @@ class SweepOperands:
         for window in self.windows:
             if window.limit is not None and window.start > ALL_PAST:
                 yield Read(window.object, window.start - 1, window.end)
+
+
+def _is_held(window: Window, rows: ObjectRows) -> bool:
+    """Decide whether a stream holds all rows of a window that may be in it again."""
+    if window.last_rows:
+        return not rows.derived
+    endless = window.start == ALL_PAST or window.end == ALL_FUTURE
+    return not (endless or isinstance(window.limit, Since))
 
 
 def window_reads(window: Window) -> Iterator[Read]:

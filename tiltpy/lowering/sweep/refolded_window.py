@@ -51,6 +51,21 @@ class RefoldedWindow(RunningWindow):
         self.size = builder.fresh(f"{rows.name}.size")
         self.next_end = builder.fresh(f"{rows.name}.ends")
 
+    @property
+    def keeps_states(self) -> bool:
+        """Whether the next call takes over its restart: its rows are there again."""
+        return self.restart is not None and self.restart.lasts
+
+    def _resume(self, block: Block) -> None:
+        """Take over the last restart."""
+        if self.restart is not None:
+            self.restart.take_over(block)
+
+    def finish(self, block: Block, last: LExpr) -> None:
+        """Leave the last restart to the next call."""
+        if self.restart is not None:
+            self.restart.leave(block, last)
+
     def start(self, block: Block) -> None:
         """Start before the loop, before the first row."""
         super().start(block)

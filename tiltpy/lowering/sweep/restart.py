@@ -5,6 +5,7 @@ from tiltpy.emit.row_access import ObjectRows
 from tiltpy.ir.nodes import Window
 from tiltpy.loops.build import INF, add, conj, i64, le, lt, ne, select, sub
 from tiltpy.loops.nodes import LExpr, Var
+from tiltpy.lowering.sweep.lasting_states import LastingStates
 from tiltpy.lowering.sweep.row_bounds import RowBound, RowBounds, first_number
 from tiltpy.types import BOOL
 
@@ -32,6 +33,8 @@ class Restart:
         self.at = builder.fresh(f"{rows.name}.restart")
         self.before = builder.fresh(f"{rows.name}.before")
         self.moved = builder.fresh(f"{rows.name}.restarted", BOOL)
+        self.reached = builder.fresh(f"{rows.name}.reached")
+        self.lasting = LastingStates(builder, rows.name)
 
     @property
     def due(self) -> LExpr:
@@ -55,6 +58,25 @@ class Restart:
             block.set(self.at, select(self.has_come(), i64(0), INF))
         block.set(self.before, self.at)
         self.bound.run(block, sub(reached, i64(self.bound.offset + 1)))
+
+    @property
+    def lasts(self) -> bool:
+        """Whether it can be taken over where rows before it are there again."""
+        return not self.window.by_row
+
+    def take_over(self, block: Block) -> None:
+        """Take over the last restart that a call before has seen."""
+        self.lasting.add((self.at, self.reached))
+        behind = block.inner()
+        self.resume(behind, self.reached)
+        self.lasting.take_over(block, behind)
+
+    def leave(self, block: Block, last: LExpr) -> None:
+        """Move to the loop's last time, and leave the last restart to the next call."""
+        behind = block.inner()
+        self.advance(behind, last)
+        behind.set(self.reached, add(last, i64(self.bound.offset + 1)))
+        self.lasting.leave(block, behind)
 
     def advance(self, block: Block, now: LExpr) -> None:
         """Move to the loop's time."""

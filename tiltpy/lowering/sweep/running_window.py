@@ -75,7 +75,7 @@ class RunningWindow:
         self.lasting = LastingStates(builder, rows.name)
 
     @property
-    def resumes(self) -> bool:
+    def keeps_states(self) -> bool:
         """Whether its states are all that a later call needs of rows before.
 
         Rows that a state numbers, and structures of all values, are not.
@@ -131,7 +131,7 @@ class RunningWindow:
         for whole in self.wholes.values():
             whole.start(block)
         block.set(self.reached, i64(-ENDLESS))
-        if self.resumes:
+        if self.keeps_states:
             self._resume(block)
 
     def _resume(self, block: Block) -> None:
@@ -146,7 +146,7 @@ class RunningWindow:
 
     def finish(self, block: Block, last: LExpr) -> None:
         """Move to the loop's last time, and leave what the next call takes over."""
-        if self.resumes:
+        if self.keeps_states:
             behind = block.inner()
             self.hi.set(behind, self.hi.row)
             self.own_row = None  # the state is of all rows up to the time

@@ -48,14 +48,35 @@ def gather(pieces: Sequence[SnapshotBuffer], payload: Type) -> SnapshotBuffer:
     )
 
 
-def drop_before(buffer: SnapshotBuffer, time: int, payload: Type) -> SnapshotBuffer:
-    """The buffer without rows that end by a time; a view where they come first."""
+def drop_before(
+    buffer: SnapshotBuffer, time: int, last_rows: int, payload: Type
+) -> SnapshotBuffer:
+    """The buffer without rows that end by a time; a view where they come first.
+
+    The last rows that start before it stay, `last_rows` events of them.
+    """
+    counted = _find_last(buffer, time, last_rows, payload)
     if buffer.layout is TimeLayout.OVERLAPPING:
         assert buffer.ends is not None
         mask: BoolArray = buffer.ends[: buffer.n] > time
+        mask[counted:] = True
         return buffer if mask.all() else keep_rows(buffer, mask, payload)
-    first, stop = buffer.find(time, ENDLESS)
-    return buffer.slice(first, stop) if first < stop else SnapshotBuffer.empty(payload)
+    first = min(buffer.find(time, ENDLESS)[0], counted)
+    if first == buffer.n:
+        return SnapshotBuffer.empty(payload)
+    return buffer.slice(first, buffer.n)
+
+
+def _find_last(buffer: SnapshotBuffer, time: int, count: int, payload: Type) -> int:
+    """Find the first of the last events that start before a time."""
+    before = buffer.find(-ENDLESS, time)[1]
+    if not count or not before:
+        return before
+    (column, *others) = buffer.columns
+    if others or column.validity is None or not isinstance(payload, Scalar):
+        return max(0, before - count)
+    events = np.flatnonzero(column.valid(before))
+    return int(events[-count]) if len(events) >= count else 0
 
 
 def _sample_numbers(

@@ -68,8 +68,11 @@ class InputSource(ABC):
         """Describe the rows that have come, to specialise a kernel for them."""
 
     @abstractmethod
-    def drop_before(self, time: int | None) -> int:
-        """Forget events that end by a time, or all; the bytes of those that stay."""
+    def drop_before(self, time: int | None, last_rows: int) -> int:
+        """Forget events that end by a time, or all; the bytes of those that stay.
+
+        So do the last rows that start before.
+        """
 
 
 class InputBuffer(InputSource):
@@ -93,12 +96,12 @@ class InputBuffer(InputSource):
         self._fresh.clear()
         return self._rows
 
-    def drop_before(self, time: int | None) -> int:
+    def drop_before(self, time: int | None, last_rows: int) -> int:
         if time is None:
             self._fresh.clear()
             self._rows = SnapshotBuffer.empty(self.payload)
         else:
-            self._rows = drop_before(self.rows(), time, self.payload)
+            self._rows = drop_before(self.rows(), time, last_rows, self.payload)
         return buffer_bytes(self._rows)
 
 
@@ -127,7 +130,8 @@ class KeyedInputBuffer(InputSource):
         fresh, self._fresh = self._fresh, []
         return fresh
 
-    def drop_before(self, time: int | None) -> int:
+    def drop_before(self, time: int | None, last_rows: int) -> int:
+        del last_rows
         if time is None:
             self._fresh.clear()
         return sum(buffer_bytes(rows.buffer) for rows in self._fresh)
@@ -182,6 +186,11 @@ class OutputProgress:
             return -ENDLESS
         seam = tdom.floor(time) - tdom.precision
         return seam - back.ticks - self.rounding
+
+    def count_last(self, name: str) -> int:
+        """Count the rows of an input that it needs from before its horizon."""
+        reaches = self.reach, self.resumed_reach or {}
+        return max(reach[name].back.rows for reach in reaches if name in reach)
 
 
 def start_outputs(query: Query) -> dict[str, OutputProgress]:

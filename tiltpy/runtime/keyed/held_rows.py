@@ -90,10 +90,19 @@ class HeldRows:
             rows = replace(rows, ends=ends)
         return rows, ended
 
-    def put(self, codes: I64Array, rows: KeyedSnapshots, horizon: Times) -> None:
-        """Put back the rows of keys that end after `horizon`."""
+    def put(
+        self, codes: I64Array, rows: KeyedSnapshots, horizon: Times, last_rows: int
+    ) -> None:
+        """Put back the rows of keys that end after `horizon`, and the last before."""
         keys = np.repeat(np.arange(len(codes)), rows.counts)
-        self.store.put(codes, rows.keep(rows.ends > horizon[keys]))
+        needed = rows.ends > horizon[keys]
+        if last_rows:
+            before = np.bincount(
+                keys[rows.starts < horizon[keys]], minlength=len(codes)
+            )
+            firsts = offsets_of(rows.counts)[:-1] + before - last_rows
+            needed |= np.arange(len(keys)) >= firsts[keys]
+        self.store.put(codes, rows.keep(needed))
 
     def _regroup(self, slots: I64Array, count: int) -> KeyedSnapshots:
         """Join the rows that came in several batches, by key."""

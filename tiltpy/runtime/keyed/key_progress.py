@@ -26,7 +26,7 @@ from tiltpy.runtime.execution.time_domain import EMPTY, OutputRange, Request
 from tiltpy.runtime.keyed.join import join_by_key, no_rows
 from tiltpy.runtime.keyed.row_store import RowStore
 from tiltpy.runtime.keyed.snapshots import KeyedSnapshots
-from tiltpy.types import ENDLESS, Boundary
+from tiltpy.types import ALL_FUTURE, ENDLESS, Boundary
 
 NEVER = ENDLESS
 
@@ -107,7 +107,10 @@ class KeyProgress:
         """Up to when it has been computed."""
         self.finished = False
         self.open = RowStore(definition.type)
-        back = max(reach[name].back.ticks for name in self.keyed)
+        backs = [reach[name].back for name in self.keyed]
+        self.lasts = any(back.is_unbounded or back.rows for back in backs)
+        """Whether a row of a key may matter to all later cells."""
+        back = ALL_FUTURE if self.lasts else max(back.ticks for back in backs)
         self.tail = back + rounding + 2 * definition.tdom.precision
         """Ticks behind its last edge from which on no cell sees a row."""
         none = np.zeros(0, np.int64)
@@ -186,9 +189,10 @@ class KeyProgress:
     def _look_behind(self, ends: Times, edges: RowEdges) -> Times:
         """Find up to when it pays to look at what comes behind the domains.
 
-        States are those of the last cell computed, and never go back.
+        Not where a key waits for its next row anyway. States are those of the last cell
+        computed, and never go back.
         """
-        if self.resumed_reach is not None:
+        if self.lasts:
             return ends
         if self.traits.dense:
             return ends + self.definition.tdom.precision
@@ -276,7 +280,7 @@ class KeyProgress:
         in_reach = high < self._find_last_reach(plan.edges)
         dead = ~in_reach & ~goes_on & ~is_open & traits.sparse
         due = np.full(len(codes), NEVER)
-        looks_behind = self.resumed_reach is None
+        looks_behind = not self.lasts
         if looks_behind and not traits.dense and (traits.sparse or traits.steady):
             due = np.where(high < settled, settled, due)
         if looks_behind:
@@ -308,3 +312,10 @@ class KeyProgress:
         back = back + tdom.precision + self.rounding
         horizon = floor_to(tdom, self._done[codes]) - back
         return np.where(self._live[codes], horizon, LATEST)
+
+    def count_last(self, name: str) -> int:
+        """Count the rows of an input that a key needs from before its horizon."""
+        if self.finished or name not in self.reach:
+            return 0
+        reaches = self.reach, self.resumed_reach or {}
+        return max(reach[name].back.rows for reach in reaches if name in reach)
