@@ -119,3 +119,10 @@ def test_keyed_runs_equal_the_interpreter(kind: str, batch: int, *, deep: bool) 
     ):
         for seed in range(first, first + BATCH):
             check_case(kind, seed)
+
+
+@pytest.mark.parametrize(
+    ("kind", "seed"), [("grids", 1001966), ("open", 1000703), ("open", 1002466)]
+)
+def test_batches_of_keys_without_calls_have_no_visits(kind: str, seed: int) -> None:
+    check_case(kind, seed)

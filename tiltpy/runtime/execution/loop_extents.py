@@ -255,6 +255,8 @@ def _ticks_of(buffer: SnapshotBuffer, first: Times, stop: Times) -> Times:
     if buffer.layout is TimeLayout.SAMPLED:
         sampled: Times = np.minimum(count, FAR // buffer.period) * buffer.period
         return sampled
+    if not len(count):
+        return count
     low, high = int(first.min()), int(stop.max())
     if low >= high:
         return np.zeros_like(count)
