@@ -289,6 +289,7 @@ def test_a_span_computes_the_keys_that_it_touches(
     [
         "mean(~x[h-20 : h])",
         "sum(~x[-∞ : h]) + max(~x[since ~c : h])",
+        "mean(~x[last 5 : h]) + ~x[last : h]",
     ],
 )
 def test_memory_stays_flat(expression: str) -> None:
