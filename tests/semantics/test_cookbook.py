@@ -4,39 +4,12 @@ from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
-import tiltpy as tilt
-from tests.semantics.reference_pages import examples
-
-ROWS = 400
-
-
-def rows(seed: int, most: int) -> pd.DataFrame:
-    """Values in eighths, a kind and a user, from 1 to `most` ticks apart."""
-    rng = np.random.default_rng(seed)
-    return pd.DataFrame(
-        {
-            "time": np.cumsum(rng.integers(1, most + 1, ROWS)),
-            "value": 80 + np.cumsum(rng.integers(-8, 9, ROWS)) / 8,
-            "kind": rng.choice(["ok", "view", "buy", "error"], ROWS),
-            "user": rng.choice(["a", "b", "c"], ROWS),
-        }
-    )
+from tests.semantics.recipes import ROWS, agree, at_its_end, by_end, rows, run_recipe
 
 
 def recipe(output: str, frame: pd.DataFrame) -> pd.DataFrame:
-    """What a recipe says of some rows: its columns, by key and end."""
-    (example,) = (
-        example
-        for example in examples()
-        if example.place.startswith("cookbook.md") and f"~{output}[" in example.text
-    )
-    query = tilt.parse(example.text)
-    (name,) = example.rows
-    result = query.run(**{name: pa.Table.from_pandas(frame)})[output]
-    found = result.to_arrow().to_pandas()
-    return found.set_index([*result.keys, "end"]).drop(columns="start")
+    return by_end(run_recipe("cookbook.md", output, frame))
 
 
 def by_loop(values: pd.Series, step: Callable[[float], float]) -> pd.Series:
@@ -83,22 +56,18 @@ def test_crossing_averages() -> None:
 
 
 def test_sessions() -> None:
-    frame = rows(5, 20)[["time", "user"]].assign(click=1)
+    frame = rows(5, 20)[["time", "user", "kind"]].rename(columns={"kind": "click"})
     gaps = frame.groupby("user").time.diff()
     number = (~(gaps <= 30)).groupby(frame.user).cumsum().rename("number")
-    grouped = frame.groupby(["user", number]).time
-    expected = grouped.agg(["first", "last", "count"]).reset_index()
-    agree(
-        recipe("session", frame),
-        pd.DataFrame(
-            {
-                "from": expected["first"],
-                "to": expected["last"],
-                "length": expected["last"] - expected["first"],
-                "rows": expected["count"],
-            }
-        ).set_index([expected.user, expected["last"]]),
+    grouped = frame.groupby(["user", number])
+    expected = grouped.time.agg(["first", "last", "count"])
+    expected["page"] = grouped.click.first()
+    expected.index = pd.MultiIndex.from_arrays(
+        [expected.index.get_level_values("user"), expected["last"]]
     )
+    found = recipe("session", frame)
+    assert found.pop("page").tolist() == expected.pop("page").tolist()
+    agree(found, expected)
 
 
 def test_a_switch_that_settles() -> None:
@@ -120,11 +89,6 @@ def test_two_limits() -> None:
     on = known.ffill().fillna(0.0).astype(bool)
     ticks = on.reindex(range(on.index[0], on.index[-1] + 1)).ffill()
     agree(recipe("on", frame), at_its_end(ticks))
-
-
-def at_its_end(values: pd.Series) -> pd.Series:
-    """The last tick of each run of equal values."""
-    return values[values != values.shift(-1)]
 
 
 def test_streaks_and_drawdowns() -> None:
@@ -199,14 +163,4 @@ def test_a_funnel() -> None:
     agree(
         recipe("bought", frame),
         (both.time - both.seen).set_axis([both.user, both.time]).sort_index(),
-    )
-
-
-def agree(found: pd.DataFrame, expected: pd.DataFrame | pd.Series) -> None:
-    """The same columns at the same times, and enough of them."""
-    columns = expected.to_frame() if isinstance(expected, pd.Series) else expected
-    assert len(columns) > 20
-    assert found.index.tolist() == columns.index.tolist()
-    np.testing.assert_allclose(
-        found.to_numpy(float), columns.to_numpy(float), rtol=1e-9, atol=1e-9
     )
