@@ -46,7 +46,7 @@ def random_calendar_case(seed: int, *, exact: bool = True) -> Case | None:
     """Draw a case over calendars; None if it would take the interpreter too long."""
     case = random_case(seed, exact=exact, specials=exact and seed % 3 == 0)
     if exact and seed % 4 == 3:
-        case = random_open_case(seed) or case
+        case = random_open_case(seed, by_rows=False) or case
     if len(case.query.definitions) > MOST or case.bounds:
         return None
     random = Random(f"calendar {seed}")  # noqa: S311 - tests, not secrets
@@ -148,7 +148,8 @@ class _Writer:
             start = ALL_PAST
         if window.end == ALL_FUTURE:
             end = ALL_FUTURE
-        return replace(window, start=start, end=end)
+        center = window.center * self.tick
+        return replace(window, start=start, end=end, center=center)
 
 
 def random_calendar_cases(first: int, count: int) -> Iterator[tuple[int, Case]]:

@@ -32,18 +32,21 @@ from tiltpy.passes.check_windows import check_windows
 from tiltpy.types import ALL_FUTURE, ALL_PAST, BOOL, Scalar, Struct, TDom
 
 
-def random_open_case(seed: int) -> Case | None:
+def random_open_case(seed: int, *, by_rows: bool = True) -> Case | None:
     """A random case with open windows; None where no window can be opened."""
-    return open_windows(random_case(seed, exact=True), seed)
+    return open_windows(random_case(seed, exact=True), seed, by_rows=by_rows)
 
 
-def open_windows(case: Case, seed: int) -> Case | None:
-    """Open windows of a case; None where no window can be opened."""
+def open_windows(case: Case, seed: int, *, by_rows: bool = True) -> Case | None:
+    """Open windows of a case; None where no window can be opened.
+
+    `by_rows`: objects over rows restart some of them.
+    """
     random = Random(f"open {seed}")  # noqa: S311 - tests, not secrets
     conditions = [
         _condition(random, each, over_rows=over_rows)
         for each in case.query.inputs
-        for over_rows in (False, True)
+        for over_rows in (False, True)[: 1 + by_rows]
     ]
     opener = _Opener(random, case.query, [c for c in conditions if c is not None])
     definitions = tuple(map(opener.definition, case.query.definitions))
