@@ -29,7 +29,7 @@ from tiltpy.frontend.python.builder import Rows, TDom, define, source
 from tiltpy.frontend.python.declarations import duration, interval, point, until_next
 from tiltpy.frontend.python.functions import *
 from tiltpy.frontend.python.reductions import *
-from tiltpy.frontend.python.times import calendar, cells
+from tiltpy.frontend.python.times import calendar, cells, cells_of
 from tiltpy.frontend.python.user_reductions import reduction
 from tiltpy.frontend.python.values import (
     cast,
@@ -60,9 +60,10 @@ string, time = STRING, TIME
 __all__ = [
     "CompileOptions", "CompiledQuery", "DataError", "OutputTable", "ParquetScan",
     "QueryError", "Result", "Rows", "Struct", "TDom", "TiltError", "TiltWarning",
-    "after", "bind", "calendar", "cast", "cells", "compile", "convolve", "define",
-    "duration", "end", "exists", "interval", "last_rows", "library", "load", "parse",
-    "phi", "point", "reduction", "row", "sampled", "scan_parquet", "since", "source",
+    "after", "bind", "calendar", "cast", "cells", "cells_of", "compile", "convolve",
+    "define", "duration", "end", "exists", "interval", "last_rows", "library", "load",
+    "parse", "phi", "point", "reduction", "row", "sampled", "scan_parquet", "since",
+    "source",
     "start", "strict", "struct", "until_next", "when",
     "bool", "f32", "f64", "i16", "i32", "i64", "i8", "string", "time",
     "u16", "u32", "u64", "u8",

@@ -215,9 +215,12 @@ class TDom:
     those of a `calendar`, where every tick counts as a grid point: the object holds at
     each what it is at the last tick of its cell.
 
+    With `cells`, the name of an input, its cells are the intervals of that: it is
+    evaluated at the end of each, and has nothing between them.
+
     With `rows`, the name of an input or a row object, its points are the rows of that
     instead, each by itself; with `nulls` an object over them has null rows where it is
-    φ.
+    φ; `at_ends`: its points are the last ticks of the rows, not their stamps.
     """
 
     start: Bound = None
@@ -226,8 +229,10 @@ class TDom:
     offset: int = 0
     left: bool = False
     calendar: Calendar | None = None
+    cells: str | None = None
     rows: str | None = None
     nulls: bool = False
+    at_ends: bool = False
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
 
     @property

@@ -54,7 +54,14 @@ from tiltpy.runtime.results.result import Result
 
 MB = 1 << 20
 BATCH = 10
-NUMBERS = {"plain": 40, "rows": 20, "folds": 10, "regular": 10, "open": 40}
+NUMBERS = {
+    "plain": 40,
+    "rows": 20,
+    "cells": 20,
+    "folds": 10,
+    "regular": 10,
+    "open": 40,
+}
 DEEPER = 50
 
 
@@ -83,6 +90,7 @@ def draw_case(kind: str, seed: int) -> KeyedCase:
             specials=special,
             over_rows=kind == "rows",
             open_windows=kind == "open",
+            over_cells=kind == "cells",
         )
     inputs = {name: in_order(rows) for name, rows in case.inputs.items()}
     return replace(case, inputs=inputs)

@@ -145,6 +145,25 @@ class RowWriter:
         types = tuple(random.choice(family.types) for family in families)
         return KeyedInput(declared, lifetime, all_rows, types, ranks, in_column)
 
+    def cells(
+        self,
+        declared: Input,
+        events: Sequence[Event],
+        pool: Sequence[Key],
+        families: Sequence[Family],
+    ) -> KeyedInput:
+        """An input whose intervals are cells: none of a key overlaps another."""
+        random, lifetime = self.random, Interval("start", "end")
+        by_key: dict[Key, list[Row]] = {}
+        for key in pool:
+            if families and random.random() < 0.2:
+                continue
+            own = events if random.random() < 0.5 else self._like(events)
+            by_key[key] = [Row(self._written(key), *event) for event in own]
+        rows = tuple(self._order(by_key, lifetime))
+        types = tuple(random.choice(family.types) for family in families)
+        return KeyedInput(declared, lifetime, rows, types, None, False)
+
     def _written(self, key: Key) -> Key:
         return tuple(written(self.random, value) for value in key)
 

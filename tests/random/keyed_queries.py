@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from tests.compiled import with_null_rows
 from tests.random.grids import random_grid_case
+from tests.random.interval_cells import with_interval_cells
 from tests.random.key_columns import Family, random_family, written
 from tests.random.key_rows import KeyedInput, Row, RowWriter
 from tests.random.made_strings import random_text_case
@@ -97,12 +98,14 @@ def random_keyed_case(
     open_windows: bool = False,
     over_rows: bool = False,
     texts: bool = False,
+    over_cells: bool = False,
 ) -> KeyedCase:
     """A query and the rows of its inputs; the same for the same seed.
 
     `grid`: of those that vector kernels are for, with few keys. `open_windows`: with
     windows of no fixed length, where there can be any. `over_rows`: of
-    objects that are defined over rows. `texts`: of those that make strings.
+    objects that are defined over rows; `over_cells`: over the cells of an input.
+    `texts`: of those that make strings.
     """
     random = Random(f"keys {seed}")  # noqa: S311 - tests, not secrets
     draw = random_payload_case if random.random() < 0.25 else random_case
@@ -114,6 +117,8 @@ def random_keyed_case(
         draw = random_text_case
     case = random_open_case(seed) if open_windows else None
     case = case or draw(seed, exact=exact, specials=specials)
+    if over_cells:
+        case = with_interval_cells(case, seed, beside=True)
     keys = _key_sets(random, case.query)
     inputs = tuple(replace(one, keys=keys[one.name]) for one in case.query.inputs)
     families = {
@@ -127,7 +132,7 @@ def random_keyed_case(
     maker = None if grid else _maker(random, case, exact=exact, specials=specials)
     writer = RowWriter(random, maker)
     rows = {
-        one.name: writer.input(
+        one.name: (writer.cells if one.cells else writer.input)(
             one,
             case.events[one.name],
             pools[one.keys],

@@ -28,6 +28,7 @@ NUMBERS = {
     "open": 40,
     "rows": 40,
     "texts": 20,
+    "cells": 30,
     "grids": 10,
     "regular": 20,
     "folds": 60,
@@ -59,6 +60,12 @@ def over_rows(seed: int) -> Drawn:
 
 def texts(seed: int) -> Drawn:
     case = random_keyed_case(seed, exact=True, specials=seed % 3 == 0, texts=True)
+    return case, random_keyed_setting(Random(seed))  # noqa: S311
+
+
+def over_cells(seed: int) -> Drawn:
+    over_rows = seed % 5 == 4
+    case = random_keyed_case(seed, exact=True, over_rows=over_rows, over_cells=True)
     return case, random_keyed_setting(Random(seed))  # noqa: S311
 
 
@@ -97,6 +104,7 @@ CASES: dict[str, Callable[[int], Drawn]] = {
     "open": open_windows,
     "rows": over_rows,
     "texts": texts,
+    "cells": over_cells,
     "grids": grids,
     "regular": regular,
     "folds": folds,

@@ -13,6 +13,7 @@ import tiltpy as tilt
 from tests.compare import TOLERANCE, is_rough, same_number
 from tests.compiled import table_of
 from tests.random.calendars import random_calendar_cases
+from tests.random.interval_cells import with_interval_cells
 from tests.random.made_strings import random_text_case
 from tests.random.open_windows import random_open_case
 from tests.random.queries import Case, random_case
@@ -27,7 +28,7 @@ from tiltpy.lifetimes import Interval
 from tiltpy.spark import apply_all, tilt_transform
 from tiltpy.types import Scalar, Struct, Type
 
-CASES, DISTINCT, OPEN, TEXTS = 6, 4, 5, 4
+CASES, DISTINCT, OPEN, TEXTS, CELLS = 6, 4, 5, 4, 4
 DEEP_CASES = 200
 KEYS = ("a", "b", None)
 ROW_CASES = 6
@@ -210,6 +211,39 @@ def test_calendars_give_what_local_runs_give(
     ]
     for seed, case in fitting if deep else fitting[:CASES]:
         check(spark, seed, case, by_key=seed % 2 == 0, tick=DAY // 2)
+
+
+@pytest.mark.parametrize("by_key", [False, True])
+def test_cells_of_an_input_give_what_local_runs_give(
+    spark: SparkSession, *, by_key: bool, deep: bool
+) -> None:
+    for seed, case in cases(DEEP_CASES if deep else CELLS):
+        over_cells = with_interval_cells(case, seed, beside=True)
+        check(spark, seed, over_cells, by_key=by_key)
+
+
+def test_cells_of_a_known_length_go_over_seams(spark: SparkSession) -> None:
+    query = tilt.parse("""
+        unit s
+        input shift : i64 time ts duration 12s
+        input x : i64 time ts point
+        d = TDom(cells of ~shift)
+        ~n[d] = { shift = ~shift[d], total = sum(~x[d - 1 cell : d]) }
+        ~late[d] = ~x[d] * 2
+        output ~n, ~late
+    """)
+    random = Random(3)  # noqa: S311
+    starts = np.cumsum([random.choice((12, 12, 15, 40)) for _ in range(60)])
+    stamps = sorted(random.sample(range(int(starts[-1]) + 12), 400))
+    tables = {
+        "shift": pa.table({"ts": starts, "shift": range(60)}),
+        "x": pa.table({"ts": stamps, "x": range(400)}),
+    }
+    expected = query.run(**tables)
+    frames = {name: frame_of(spark, table) for name, table in tables.items()}
+    for chunk in (None, 25, 300):
+        for name, frame in apply_all(query, frames, chunk=chunk).items():
+            assert listed(frame.toArrow()) == listed(expected[name].to_arrow()), chunk
 
 
 @pytest.mark.parametrize("by_key", [False, True])

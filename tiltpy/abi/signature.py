@@ -29,13 +29,16 @@ class Read:
     """What a loop reads over its grid points `first` to `last`.
 
     It is the time range `(first + low, last + high]` of an object. Its last `spare`
-    ticks make no difference: only the unused lanes of the last vector read them.
+    ticks make no difference: only the unused lanes of the last vector read them. With
+    `cells` the range begins with the first of so many rows of the loop's domain that
+    end at `first` or later, or with the first there is: at or after `first + low`.
     """
 
     object: str
     low: int
     high: int
     spare: int = 0
+    cells: int = 0
 
     @property
     def is_unbounded(self) -> bool:
@@ -98,7 +101,8 @@ class Loop:
 
     A loop over the rows of its first `Read` is `stamped` if it computes a row object:
     its grid points are the stamps of the rows that it visits, and each row is computed
-    where its stamp is; others visit the rows that overlap their time range.
+    where its stamp is (that of one over the cells of an input, `tdom.at_ends`, is its
+    last tick); others visit the rows that overlap their time range.
     """
 
     name: str

@@ -72,6 +72,7 @@ def rules() -> tuple[Rule, ...]:
         Rule("number", patterns["DURATION"]),
         Rule("number", patterns["STEP"]),
         Rule("number", patterns["CELLS"]),
+        Rule("keyword", patterns["CELLS_OF"]),
         Rule("number", patterns["NUMBER"]),
         Rule("builtin", patterns["REDUCE"]),
         Rule(

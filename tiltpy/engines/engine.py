@@ -27,6 +27,7 @@ from tiltpy.runtime.execution.time_run import TimeRun
 from tiltpy.runtime.execution.vector_range import VectorRange
 from tiltpy.runtime.execution.visit_warnings import Announcement
 from tiltpy.runtime.incremental.state import split_last
+from tiltpy.runtime.ingest.cell_overlaps import check_cells
 from tiltpy.runtime.results.result import OutputTable
 from tiltpy.types import Type
 
@@ -139,6 +140,7 @@ class Engine:
         state: RunState = RunState(),
     ) -> TimeRun:
         """Plan a run over `ranges`, by default the outputs' whole domains."""
+        check_cells(self.group.query, rows)
         if state.states is not None:
             rows = {name: buffer.as_overlapping() for name, buffer in rows.items()}
         coded, strings = encode(self.group.vocabulary, rows)

@@ -27,7 +27,7 @@ from tiltpy.runtime.preaggregation.run import (
 from tiltpy.runtime.preaggregation.time_ordered_rows import read_in_time_order
 from tiltpy.runtime.results.key_columns import Order
 from tiltpy.runtime.results.result import OutputTable, Result
-from tiltpy.runtime.results.windows import Grid
+from tiltpy.runtime.results.windows import Grid, IntervalGrid
 from tiltpy.types import Unit
 
 
@@ -94,16 +94,31 @@ def run_parts(
             result = run(group, bound, request, options, order, stamp)
             tables.update(result.items())
     outputs = [tables[name] for name in query.outputs]
-    return Result(outputs, find_grids(query, request))
+    return Result(outputs, find_grids(query, request, bindings, bound))
 
 
-def find_grids(query: Query, request: Request) -> dict[str, Grid]:
-    """Find the grids of the outputs of a run."""
-    return {
-        definition.name: Grid(definition.tdom, *request.limits(definition.tdom))
-        for definition in query.definitions
-        if definition.name in query.outputs
-    }
+def find_grids(
+    query: Query,
+    request: Request,
+    bindings: Mapping[str, InputBinding],
+    inputs: Mapping[str, InputRows],
+) -> dict[str, Grid]:
+    """Find the grids of the outputs of a run over some inputs."""
+    grids: dict[str, Grid] = {}
+    for definition in query.definitions:
+        if definition.name not in query.outputs:
+            continue
+        tdom, limits = definition.tdom, request.limits(definition.tdom)
+        if tdom.cells is None:
+            grids[definition.name] = Grid(tdom, *limits)
+            continue
+        declared = query.input(tdom.cells)
+        assert declared is not None
+        lifetime = declared.lifetime or bindings[tdom.cells].lifetime
+        before = 0 if lifetime is None or lifetime.columns else lifetime.before
+        buffer = None if declared.keys else inputs[tdom.cells].buffer
+        grids[definition.name] = IntervalGrid(tdom, *limits, buffer, before)
+    return grids
 
 
 def _directly(

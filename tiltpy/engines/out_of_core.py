@@ -44,7 +44,7 @@ from tiltpy.runtime.incremental.state import (
 from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.runtime.ingest.read_input import InputRows
 from tiltpy.runtime.results.result import Result
-from tiltpy.runtime.results.windows import Grid
+from tiltpy.runtime.results.windows import Grid, IntervalGrid
 from tiltpy.types import ENDLESS
 
 
@@ -366,5 +366,9 @@ class _Stream:
         for name, output in self.outputs.items():
             evaluation = evaluations.get(name) or self.part_of[name].nothing()
             tables.append(evaluation.table(name, output.definition.type, self.stamp))
-        grids = {n: Grid(output.definition.tdom) for n, output in self.outputs.items()}
+        tdoms = {n: output.definition.tdom for n, output in self.outputs.items()}
+        grids = {
+            name: Grid(tdom) if tdom.cells is None else IntervalGrid(tdom)
+            for name, tdom in tdoms.items()
+        }
         return Result(tables, grids)

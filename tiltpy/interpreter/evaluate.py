@@ -9,6 +9,7 @@ queries after any pass mean the same here.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import assert_never
 
 from tiltpy.errors import DataError
@@ -35,6 +36,7 @@ from tiltpy.ir.nodes import (
     CutWindow,
     Expr,
     InlinedCut,
+    IntervalSpan,
     Query,
     TemporalExpr,
     UserReduction,
@@ -103,6 +105,8 @@ class _QueryMeaning:
             _check_domain(start, end)
             rows = definition.tdom.rows
             derived: DerivedObject | RowObject
+            if definition.tdom.cells is not None:
+                _check_cells(definition.tdom.cells, events[definition.tdom.cells])
             if rows is None:
                 derived = DerivedObject(definition, meaning, start, end)
             else:
@@ -126,8 +130,9 @@ class _QueryMeaning:
         if first is None and rows:
             first = min(e.start for e in rows)
         if last is None and rows:
-            latest = max(e.domain_end for e in rows)
-            ((_, last),) = grid_cells(derived.definition.tdom, latest - 1, latest)
+            last = max(e.domain_end for e in rows)
+            if derived.definition.tdom.cells is None:  # no interval goes on behind
+                ((_, last),) = grid_cells(derived.definition.tdom, last - 1, last)
         if first is None or last is None:
             return []
         if isinstance(derived, RowObject):
@@ -178,8 +183,9 @@ class _QueryMeaning:
 
 def _objects_of(definition: TemporalExpr) -> Iterator[str]:
     """List the objects that the source of a definition refers to: all that cuts it."""
-    if definition.tdom.rows is not None:
-        yield definition.tdom.rows
+    domain = definition.tdom.rows or definition.tdom.cells
+    if domain is not None:
+        yield domain
     for cut in leaf_cuts(definition.cuts):
         match cut:
             case CutPoint():
@@ -213,6 +219,8 @@ def _horizon(
                     margin += abs(cut.offset)
                 case CutWindow(window=window):
                     distances = {window.start, window.end} - {ALL_PAST, ALL_FUTURE}
+                    if isinstance(window.cells, IntervalSpan):  # they are events
+                        distances -= {window.start}
                     margin += max(map(abs, distances), default=0)
                 case CutTime():
                     pass
@@ -226,6 +234,15 @@ def _resolve(bound: Bound, bounds: Mapping[str, int]) -> int | None:
     if bound not in bounds:
         raise DataError(f"no value was given for the bound '{bound}'")
     return bounds[bound]
+
+
+def _check_cells(name: str, events: Sequence[Event]) -> None:
+    """Check that intervals are cells: none overlaps another, and each has an end."""
+    for early, late in pairwise(events):
+        if late.start < early.end:
+            raise DataError(f"{early[:2]} and {late[:2]} overlap", input=name)
+    if any(event.end == FOREVER for event in events):
+        raise DataError("a cell has no end", input=name)
 
 
 def _check_domain(start: int | None, end: int | None) -> None:

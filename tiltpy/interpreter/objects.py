@@ -238,7 +238,8 @@ class RowObject(EventObject):
 
     def stamp(self, event: Event) -> int:
         """Find the time at which the expression is evaluated for a row."""
-        return event.start + self.source.before
+        at_ends = self.definition.tdom.at_ends
+        return event.end if at_ends else event.start + self.source.before
 
     def rows_within(self, start: int, end: int) -> list[Snapshot]:
         """Find the rows that are stamped within `(start, end]`, null rows included."""
@@ -297,7 +298,7 @@ class DerivedObject(TemporalObject):
         if start >= end:
             return []
         snapshots: list[Snapshot] = []
-        for before, g in grid_cells(self.definition.tdom, start, end):
+        for before, g in self.cells(start, end):
             value = self.value(g)
             if value is None:
                 continue
@@ -314,6 +315,16 @@ class DerivedObject(TemporalObject):
     def window(self, start: int, end: int) -> list[Snapshot]:
         return self.snapshots(start, end)
 
+    def cells(self, start: int, end: int) -> Iterator[tuple[int, int]]:
+        """Go through the cells that meet `(start, end]`."""
+        tdom = self.definition.tdom
+        if tdom.cells is None:
+            yield from grid_cells(tdom, start, end)
+            return
+        intervals = self.meaning.objects[tdom.cells]
+        for event in intervals.window(start, end):
+            yield event.start, event.end
+
     def value(self, g: int) -> Value | None:
         """Evaluate `F(g)`, which holds over the cell `(g-p, g]`."""
         if g not in self.values:
@@ -325,10 +336,12 @@ class DerivedObject(TemporalObject):
     def continues(self, before: int, g: int) -> bool:
         """Tell whether every cut sees the same at `g` as one grid point before.
 
-        Of a distinct object the values decide alone.
+        Of a distinct object the values decide alone. Intervals are never joined.
         """
         if g not in self.seams:
-            if self.definition.distinct:
+            if self.definition.tdom.cells is not None and not self.definition.distinct:
+                self.seams[g] = False
+            elif self.definition.distinct:
                 self.seams[g] = identical(self.value(before), self.value(g))
             else:
                 self.seams[g] = all(
@@ -345,23 +358,25 @@ class DerivedObject(TemporalObject):
             return None
         return self._start(time), self._end(time)
 
-    def _cell(self, time: int) -> tuple[int, int]:
-        """Find the grid points at both ends of the cell that holds a time."""
-        ((before, g),) = grid_cells(self.definition.tdom, time - 1, time)
-        return before, g
+    def _cell(self, time: int) -> tuple[int, int] | None:
+        """Find the grid points at both ends of the cell that holds a time, if any."""
+        return next(self.cells(time - 1, time), None)
 
     def _start(self, time: int) -> int | None:
         """Find the start of the snapshot that holds a time.
 
         Nothing changes up to the horizon.
         """
-        before, g = self._cell(time)
+        cell = self._cell(time)
+        assert cell is not None
+        before, g = cell
         while self.start is None or before > self.start:
-            if not self.continues(before, g):
+            cell = self._cell(before)
+            if cell is None or not self.continues(before, g):
                 break
             if self.start is None and g <= self.meaning.horizon[0]:
                 return None
-            before, g = self._cell(before)
+            before, g = cell
         return before if self.start is None else max(before, self.start)
 
     def _end(self, time: int) -> int | None:
@@ -369,14 +384,16 @@ class DerivedObject(TemporalObject):
 
         Nothing changes behind the horizon.
         """
-        before, g = self._cell(time)
+        cell = self._cell(time)
+        assert cell is not None
+        before, g = cell
         while self.end is None or g < self.end:
-            _, following = self._cell(g + 1)
-            if not self.continues(g, following):
+            following = self._cell(g + 1)
+            if following is None or not self.continues(g, following[1]):
                 break
             if self.end is None and before >= self.meaning.horizon[1]:
                 return None
-            before, g = g, following
+            before, g = following
         return g if self.end is None else min(g, self.end)
 
 

@@ -17,8 +17,10 @@ from tiltpy.interpreter.objects import (
 )
 from tiltpy.interpreter.scalars import Atom, Number
 from tiltpy.ir.nodes import (
+    CellSpan,
     CutWindow,
     Expr,
+    IntervalSpan,
     LastRows,
     Reduce,
     Since,
@@ -95,24 +97,32 @@ def _element(
     return meaning.evaluate(element, scope)
 
 
+def _low(meaning: Meaning, window: Window, time: int) -> int:
+    """Find where a window begins that has a length."""
+    match window.cells:
+        case None:
+            return time + window.start
+        case CellSpan(calendar=calendar, count=count):
+            return cell_of(calendar, time, count)[0]
+        case IntervalSpan(input=name, count=count):
+            begun = meaning.objects[name].window(meaning.horizon[0], time)
+            assert begun[-1].end == time, "cells of a time at which none ends"
+            return begun[-count:][0].start
+        case _:
+            assert_never(window.cells)
+
+
 def _rows_between(
     meaning: Meaning, window: Window, early: int, late: int
 ) -> Sequence[Snapshot | Event]:
     """List all rows that the windows at two times may hold, each with its own start."""
     first, last = meaning.horizon
     fixed = window.start != ALL_PAST and window.edge is None
-    low = _low(window, early) if fixed else first
+    low = _low(meaning, window, early) if fixed else first
     high = last if window.end == ALL_FUTURE else late + window.end
     if isinstance(window.limit, LastRows):
         low = first
     return meaning.objects[window.object].window(low, high)
-
-
-def _low(window: Window, time: int) -> int:
-    """Find where a window begins that has a length."""
-    if window.cells is None:
-        return time + window.start
-    return cell_of(window.cells.calendar, time, window.cells.count)[0]
 
 
 def _members(
@@ -122,7 +132,7 @@ def _members(
     time: int,
 ) -> tuple[list[int], float, float]:
     """Find which rows the window at a time holds, and the bounds of that window."""
-    low = -inf if window.start == ALL_PAST else _low(window, time)
+    low = -inf if window.start == ALL_PAST else _low(meaning, window, time)
     high = inf if window.end == ALL_FUTURE else time + window.end
     if window.edge == "end":
         begun = [i for i, row in enumerate(rows) if row.end <= high]
@@ -152,7 +162,7 @@ def _rows_by_row(
     meaning: Meaning, window: Window, time: int, own_row: int
 ) -> tuple[list[Event], float, float]:
     """List the rows of a window that ends with a row, and the bounds of that window."""
-    low = -inf if window.start == ALL_PAST else _low(window, time)
+    low = -inf if window.start == ALL_PAST else _low(meaning, window, time)
     rows = _events(meaning, window.object).rows_to(own_row)
     match window.limit:
         case LastRows(count=count):

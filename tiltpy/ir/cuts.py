@@ -93,9 +93,10 @@ def event_bounds(definition: TemporalExpr) -> Iterator[EventBound]:
 def reads(definition: TemporalExpr) -> tuple[str, ...]:
     """Name the objects that a definition refers to, each once.
 
-    Those are the one whose rows it stands over, and those in its body and cuts.
+    Those are the one whose rows or intervals it stands over, and those in its body and
+    cuts.
     """
-    rows = definition.tdom.rows
+    rows = definition.tdom.rows or definition.tdom.cells
     names: dict[str, None] = {} if rows is None else {rows: None}
     for cut in leaf_cuts(definition.cuts):
         match cut:

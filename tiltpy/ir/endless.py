@@ -17,8 +17,8 @@ def endless_bounds(definitions: Sequence[TemporalExpr]) -> Iterator[EventBound]:
         for node in event_bounds(definition):
             if (node.object, node.which) in restless:
                 yield node
-        if definition.tdom.rows is not None:
-            continue  # each row has its own bounds
+        if definition.tdom.rows is not None or definition.tdom.cells is not None:
+            continue  # each row, and each interval, has its own bounds
         uses_time = any(isinstance(cut, CutTime) for cut in leaf_cuts(definition.cuts))
         sides = ("start", definition.tdom.start), ("end", definition.tdom.end)
         for side, bound in sides:

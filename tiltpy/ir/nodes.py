@@ -163,6 +163,17 @@ class CellSpan:
 
 
 @dataclass(frozen=True, slots=True)
+class IntervalSpan:
+    """The interval of an input that ends at a time, and those before it.
+
+    `count` in all; as many as there are.
+    """
+
+    input: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class Window:
     """`~object[t + start : t + end]`: the object restricted to that time range.
 
@@ -170,7 +181,8 @@ class Window:
     there if that is later. It holds what overlaps it, or with an `edge` only what has
     this edge in it: the first tick or the last one. An as-of `look` sees one snapshot
     of those, by its distance to `t + center` if it looks for the nearest. With `cells`
-    it begins where they do, which is not before `t + start`, and ends at `t`. One
+    it begins where they do, which is not before `t + start`, and ends at `t`; nobody
+    knows the length of those of an input: `start` is `-MAX_OFFSET` there. One
     `by_row` ends with the row over which its definition stands, in tie order, and
     restarts with a row. Not an expression: it stands inside a `Reduce` (or a cut) only.
     """
@@ -182,7 +194,7 @@ class Window:
     edge: Edge | None = None
     look: Look | None = None
     center: int = 0
-    cells: CellSpan | None = None
+    cells: CellSpan | IntervalSpan | None = None
     by_row: bool = False
     span: Span = _span()
 
@@ -526,7 +538,8 @@ class Input:
 
     `order` names the columns that break ties, `keys` those that split the rows: each
     key has an object of its own. `disjoint` is a fact about the data that a kernel is
-    specialised for (no two events overlap); it is False in a source query.
+    specialised for (no two events overlap); it is False in a source query. `cells`: its
+    intervals are those of a time domain, so none may overlap another.
     """
 
     name: str
@@ -536,6 +549,7 @@ class Input:
     order: tuple[str, ...] = ()
     disjoint: bool = False
     keys: tuple[str, ...] = ()
+    cells: bool = False
     span: Span = _span()
 
 

@@ -16,6 +16,7 @@ from tiltpy.ir.nodes import (
     CutWindow,
     EventBound,
     Expr,
+    IntervalSpan,
     Phi,
     Query,
     Reduce,
@@ -35,13 +36,19 @@ def check_windows(query: Query) -> None:
         for cut in leaf_cuts(definition.cuts):
             if isinstance(cut, CutWindow):
                 _check(cut.window, before)
-                if definition.tdom.calendar and sees_present(cut.element):
+                tdom, window = definition.tdom, cut.window
+                cells = "a calendar" if tdom.calendar else ""
+                hint = "define the reduction over ticks, ~y[t] = ..., and read that"
+                if isinstance(window.cells, IntervalSpan):
+                    cells = f"the cells of ~{window.cells.input}"
+                    hint = "give the window a duration, like t - 1h : t"
+                if cells and sees_present(cut.element):
                     raise QueryError(
                         "E0113",
                         "elements that look at the time of the window do not go over "
-                        "a calendar in this version",
+                        f"{cells} in this version",
                         cut.window.span,
-                        "define the reduction over ticks, ~y[t] = ..., and read that",
+                        hint,
                     )
         value = _value_before(query, definition, before)
         if value is not None:
@@ -76,6 +83,8 @@ def _value_before(
     `before` are those of the objects that it refers to.
     """
     if definition.tdom.start is not None or definition.tdom.rows is not None:
+        return Phi(definition.type)
+    if definition.tdom.cells is not None:
         return Phi(definition.type)
 
     def rule(node: Expr) -> Expr:

@@ -1,7 +1,8 @@
 """The passes in order.
 
 First, always, payloads take the types that machine code has: structs of scalars, no
-times and durations. Each of `PIPELINE` can be left out and changes no result.
+times and durations. Then objects over rows and intervals become such that loops can go
+through these. Each of `PIPELINE` can be left out and changes no result.
 `resolve_boundaries` always runs, last, so that the bounds are those of the query that
 is executed.
 """
@@ -22,11 +23,17 @@ from tiltpy.passes.inline_rows import inline_rows
 from tiltpy.passes.operation_count import check_operations
 from tiltpy.passes.represent import represent
 from tiltpy.passes.resolve_boundaries import resolve_boundaries
+from tiltpy.passes.separate_cells import separate_cells
 from tiltpy.passes.share_subexpressions import share_subexpressions
 
 Pass = Callable[[Query], Query]
 
-ALWAYS_FIRST: tuple[Pass, ...] = (flatten_structs, represent, inline_rows)
+ALWAYS_FIRST: tuple[Pass, ...] = (
+    flatten_structs,
+    represent,
+    separate_cells,
+    inline_rows,
+)
 PIPELINE: tuple[Pass, ...] = (
     fold_constants,
     fuse_operators,

@@ -27,12 +27,13 @@ from tiltpy.ir.nodes import (
     CutPoint,
     CutTime,
     CutWindow,
+    IntervalSpan,
     Query,
     Since,
     TemporalExpr,
 )
 from tiltpy.ir.rows import row_roots
-from tiltpy.types import ALL_FUTURE, MAX_OFFSET, Boundary, Reach
+from tiltpy.types import ALL_FUTURE, MAX_OFFSET, Boundary, Reach, TDom
 
 Reaches = Mapping[str, Boundary]
 """The needs of an object, by input."""
@@ -40,6 +41,8 @@ ENDLESS_REACH = Reach(ALL_FUTURE)
 Past = Literal["all", "counted", "resumed"]
 """What a run has of the past: all rows; the last rows of inputs, for windows that count
 them; or states of windows that fold on, too."""
+_UNKNOWN = 2 * ALL_FUTURE
+"""A length without bound, whatever is added to it."""
 
 
 def resolve_boundaries(query: Query, past: Past = "all") -> Query:
@@ -83,10 +86,25 @@ def _reaches(query: Query, past: Past) -> dict[str, Reaches]:
     rows = frozenset(row_roots(query))
     for definition in query.definitions:
         name = definition.name
-        reaches[name] = seen[name] = _reach(definition, seen, rows, past)
+        cell = _longest_cell(query, definition)
+        reaches[name] = seen[name] = _reach(definition, seen, rows, cell, past)
         if definition.tdom.rows is not None:
             seen[name] = _through_lifetimes(query, definition, reaches[name])
     return reaches
+
+
+def _longest_cell(query: Query, definition: TemporalExpr) -> int:
+    """Find the length of the longest cell of a definition.
+
+    Nobody knows that of intervals before they are bound.
+    """
+    tdom = definition.tdom
+    if tdom.cells is None and not tdom.at_ends:
+        return tdom.longest
+    source = query.input(tdom.cells or row_roots(query)[definition.name])
+    assert source is not None
+    longest = None if source.lifetime is None else source.lifetime.longest
+    return _UNKNOWN if longest is None else longest
 
 
 def _through_lifetimes(
@@ -98,6 +116,8 @@ def _through_lifetimes(
     """
     if all(isinstance(cut, CutPoint) and cut.row for cut in definition.cuts):
         return reaches
+    if definition.tdom.at_ends:
+        return _beyond(definition, reaches, 0, _longest_cell(query, definition) - 1)
     root = query.input(row_roots(query)[definition.name])
     assert root is not None
     back, ahead = ALL_FUTURE, ALL_FUTURE  # nobody knows before it is bound
@@ -105,6 +125,13 @@ def _through_lifetimes(
         before, longest = max(1, root.lifetime.before), root.lifetime.longest
         back = ALL_FUTURE if longest is None else max(0, longest - before)
         ahead = before - 1
+    return _beyond(definition, reaches, back, ahead)
+
+
+def _beyond(
+    definition: TemporalExpr, reaches: Reaches, back: int, ahead: int
+) -> Reaches:
+    """Widen the needs of an object by how far others see it."""
     return {
         name: Boundary(
             _add(definition, name, "back", Reach(back), beyond.back),
@@ -118,14 +145,17 @@ def _reach(
     definition: TemporalExpr,
     known: Mapping[str, Reaches],
     rows: frozenset[str],
+    cell: int,
     past: Past,
 ) -> Reaches:
+    """Compute what a definition needs, whose longest cell has `cell` ticks."""
     boundaries: dict[str, Boundary] = {}
-    if definition.tdom.rows is not None:
-        boundaries.update(known[definition.tdom.rows])
+    over = definition.tdom.rows or definition.tdom.cells
+    if over is not None:
+        boundaries.update(known[over])
     bounds = {(node.object, node.which) for node in event_bounds(definition)}
     for cut in leaf_cuts(definition.cuts):
-        for seen, near, far in _direct(cut, definition.tdom.longest, past):
+        for seen, near, far in _direct(cut, definition.tdom, cell, past):
             derived = seen not in rows  # those have bounds of their own
             back = ENDLESS_REACH if derived and (seen, "start") in bounds else near
             ahead = Reach(ALL_FUTURE if derived and (seen, "end") in bounds else far)
@@ -140,12 +170,16 @@ def _reach(
     return boundaries
 
 
-def _direct(cut: LeafCut, longest: int, past: Past) -> Iterator[tuple[str, Reach, int]]:
+def _direct(
+    cut: LeafCut, tdom: TDom, cell: int, past: Past
+) -> Iterator[tuple[str, Reach, int]]:
     """Yield each object that a cut refers to, and how far back and ahead.
 
     Rows are no distance: the last of them, and restarts, may be anywhere in the past.
+    So may the intervals of an input before the one that ends. The longest cell has
+    `cell` ticks.
     """
-    rounding = longest - 1
+    rounding = 0 if tdom.at_ends else cell - 1
     match cut:
         case CutPoint(object=seen, offset=offset):
             yield seen, Reach(max(0, -offset)), max(0, offset + rounding)
@@ -159,6 +193,9 @@ def _direct(cut: LeafCut, longest: int, past: Past) -> Iterator[tuple[str, Reach
             # A window by starts holds those at its left bound, too.
             ends = window.edge is not None
             back = Reach(max(0, -window.start + ends))
+            if isinstance(window.cells, IntervalSpan):
+                back = Reach(cell) if window.cells.count == 1 else ENDLESS_REACH
+                yield window.cells.input, back, rounding
             if past != "all" and window.last_rows:
                 back = Reach(near.ticks + ends, window.last_rows)
             yield window.object, back, ahead

@@ -26,7 +26,7 @@ def can_cross_seams(
         if lifetime.longest is not None:
             longest[name] = lifetime.longest
     for definition in query.definitions:
-        if definition.tdom.calendar is not None:
+        if definition.tdom.calendar is not None or definition.tdom.cells is not None:
             continue  # seams are anywhere in its cells
         step = definition.tdom.precision
         seen = (longest.get(point.object) for point in strict_in(definition.body))

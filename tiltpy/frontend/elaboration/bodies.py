@@ -88,7 +88,10 @@ def _declare_domain(elaborator: Elaborator, node: syntax.Domain) -> None:
         if isinstance(node, syntax.RowDomain):
             target, _ = resolve_object(elaborator, node.rows)
             tdom = replace(tdom, rows=target.object)
-            elaborator.objects.check_rows(tdom)
+        elif tdom.cells is not None:
+            ref = syntax.Ref(tdom.cells, None, None, tdom.span)
+            tdom = replace(tdom, cells=resolve_object(elaborator, ref)[0].object)
+        elaborator.objects.check_rows(tdom)
     except (QueryError, Poison) as error:
         elaborator.report(error)
     elaborator.scope = elaborator.scope.with_domain(node.name.text, tdom)

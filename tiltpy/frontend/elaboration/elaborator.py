@@ -68,7 +68,7 @@ class Elaborator:
         self.frame: ReductionFrame | None = None
         self.keyed: syntax.Ref | None = None
         """The first reference of the body to an object by key."""
-        rows = scope.tdom.rows
+        rows = scope.tdom.rows or scope.tdom.cells
         if rows is not None and objects.keys[rows]:
             self.keyed = syntax.Ref(rows, None, None, scope.tdom.span)
 

@@ -11,7 +11,7 @@ from tiltpy.ir.keys import Keys, definition_keys, format_keys
 from tiltpy.ir.nodes import Expr, TemporalExpr
 from tiltpy.ir.print.query import format_expr
 from tiltpy.ir.traversal import source_cuts
-from tiltpy.lifetimes import Lifetime
+from tiltpy.lifetimes import Lifetime, UntilNext
 from tiltpy.limits import MAX_CALLS, MAX_NODES, MAX_OBJECTS
 from tiltpy.source import Span
 from tiltpy.types import TDom, Type
@@ -119,7 +119,12 @@ class Objects:
         return frozenset(name for name, other in self.roots.items() if other == root)
 
     def check_rows(self, tdom: TDom) -> None:
-        """Check that a row domain is one of an input or of a row object."""
+        """Check that a row domain is one of an input or of a row object.
+
+        And that cells are those of an input.
+        """
+        if tdom.cells is not None:
+            self._check_cells(syntax.Ref(tdom.cells, None, None, tdom.span))
         if tdom.rows is None:
             return
         ref = syntax.Ref(tdom.rows, None, None, tdom.span)
@@ -140,6 +145,25 @@ class Objects:
                 f"~{root} that it leaves",
                 ref.span,
                 f"write Rows(~{root}, null), or Rows(~{ref.object})",
+            )
+
+    def _check_cells(self, ref: syntax.Ref) -> None:
+        """Check that cells are the intervals of an input, which has an end of each."""
+        self.payload_type(ref)
+        name, lifetime = ref.object, self.lifetimes.get(ref.object)
+        if name not in self.lifetimes:
+            raise QueryError(
+                "E0111",
+                f"~{name} is no input, and cells are the intervals of one",
+                ref.span,
+                f"bind the intervals as an input, like input {name} : f64 interval",
+            )
+        if isinstance(lifetime, UntilNext) and lifetime.max is None:
+            raise QueryError(
+                "E0111",
+                f"the last cell of ~{name} would have no end",
+                ref.span,
+                "limit the rows, like until_next max 1d, or bind them as intervals",
             )
 
     def payload_type(self, ref: syntax.Ref) -> Type:

@@ -103,9 +103,10 @@ class _QueryElaborator:
         definitions = self._elaborate_definitions(scope, inputs, domains)
         outputs = self._read_outputs(definitions, inputs)
         self.log.raise_errors()
+        cells = {definition.tdom.cells for definition in definitions}
         query = Query(
             unit,
-            tuple(inputs.values()),
+            tuple(replace(i, cells=i.name in cells) for i in inputs.values()),
             tuple(definitions),
             outputs,
             reductions=(*reductions.values(), *library.used_reductions()),
@@ -227,6 +228,11 @@ class _QueryElaborator:
             domain.name.text: domain.rows
             for domain in self._statements(syntax.RowDomain)
         }
+        for domain in self._statements(syntax.TimeDomain):
+            for cells in domain.arguments[2:3]:
+                if isinstance(cells, syntax.InputCells):
+                    cells_of = syntax.Ref(cells.object, None, None, cells.span)
+                    rows[domain.name.text] = cells_of
         written = list(nodes.values())
         ordered, cycles = order_definitions(written, scope.functions, rows)
         self.log.errors.extend(cycles)

@@ -145,7 +145,12 @@ def _linear(
             return a + sign * c, b + sign * d
         case syntax.Name():
             return _read_name(expr, time, times)
-        case syntax.CalendarStep() | syntax.CalendarPrecision() | syntax.CellCount():
+        case (
+            syntax.CalendarStep()
+            | syntax.CalendarPrecision()
+            | syntax.InputCells()
+            | syntax.CellCount()
+        ):
             raise no_length(expr)
         case _:
             raise _not_a_time(expr, time, times)

@@ -20,7 +20,8 @@ from tiltpy.types import MAX_TIME, NANOSECONDS, STRING, TIME, Bound, Calendar, T
 def read_domain(node: syntax.Domain, times: Times) -> TDom:
     """Read the time domain of `name = TDom(start, end, precision, offset, left)`.
 
-    Of `name = Rows(~object)` the object is not looked at: it may be defined later.
+    Of `name = Rows(~object)` and `cells of ~object` the object is not looked at: it may
+    be defined later.
     """
     if isinstance(node, syntax.RowDomain):
         return TDom(rows=node.rows.object, nulls=node.nulls, span=node.rows.span)
@@ -35,6 +36,9 @@ def read_domain(node: syntax.Domain, times: Times) -> TDom:
         )
     if isinstance(node.arguments[2], syntax.CalendarPrecision):
         return _read_calendar(node, node.arguments[2], times, (start, end))
+    if isinstance(node.arguments[2], syntax.InputCells):
+        cells = node.arguments[2]
+        return TDom(start, end, cells=cells.object, span=cells.span)
     precision = read_positive(node.arguments[2], times, "a precision")
     offset = read_constant(node.arguments[3], times) if len(node.arguments) > 3 else 0
     if node.left:  # the grid point of a cell is its last tick

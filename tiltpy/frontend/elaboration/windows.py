@@ -25,6 +25,7 @@ from tiltpy.ir.nodes import (
     Element,
     ElementStart,
     Expr,
+    IntervalSpan,
     LastRows,
     Limit,
     Look,
@@ -35,7 +36,7 @@ from tiltpy.ir.nodes import (
 from tiltpy.lifetimes import Sampled
 from tiltpy.limits import MAX_LAST_ROWS
 from tiltpy.source import Span
-from tiltpy.types import ALL_FUTURE, ALL_PAST, BOOL, I64, Type
+from tiltpy.types import ALL_FUTURE, ALL_PAST, BOOL, I64, MAX_OFFSET, Type
 
 LAST, NEXT = "last", "next"
 Resolve = Callable[[Elaborator, syntax.Ref], tuple[syntax.Ref, tuple[syntax.Word, ...]]]
@@ -150,7 +151,14 @@ def _read_cells(
         message = "a function does not know the cells of its caller"
         hint = "name the object: ~y[d] = ...; or give the window a duration"
         raise QueryError("E0109", message, cells.span, hint)
-    calendar = scope.tdom.calendar
+    calendar, source = scope.tdom.calendar, scope.tdom.cells
+    if scope.tdom.rows is not None:
+        message = "rows are no cells: they may overlap"
+        hint = f"write {scope.time} = TDom(cells of ~{scope.tdom.rows}), or last n"
+        raise QueryError("E0109", message, cells.span, hint)
+    if source is not None:
+        intervals = IntervalSpan(source, cells.count)
+        return Window(ref.object, -MAX_OFFSET, 0, cells=intervals, span=ref.span)
     reach = check_range(-cells.count * scope.tdom.longest, cells.span)
     span = None if calendar is None else CellSpan(calendar, cells.count)
     return Window(ref.object, reach, 0, cells=span, span=ref.span)

@@ -33,7 +33,12 @@ def misplaced_node(node: syntax.Expr) -> QueryError:
                 node.span,
                 "like convolve(~x[t - 3 : t], [0.25, 0.5, 0.25])",
             )
-        case syntax.CalendarStep() | syntax.CalendarPrecision() | syntax.CellCount():
+        case (
+            syntax.CalendarStep()
+            | syntax.CalendarPrecision()
+            | syntax.InputCells()
+            | syntax.CellCount()
+        ):
             return no_length(node)
         case _:
             return QueryError(
@@ -45,7 +50,10 @@ def misplaced_node(node: syntax.Expr) -> QueryError:
 
 
 def no_length(
-    node: syntax.CalendarStep | syntax.CalendarPrecision | syntax.CellCount,
+    node: syntax.CalendarStep
+    | syntax.CalendarPrecision
+    | syntax.InputCells
+    | syntax.CellCount,
 ) -> QueryError:
     """Make the error that a calendar's step or cells are no constant length of time."""
     match node:
@@ -57,6 +65,9 @@ def no_length(
         case syntax.CalendarPrecision():
             message = "a calendar is no length of time"
             hint = "it is the precision of a time domain: TDom(-∞, ∞, calendar(1d))"
+        case syntax.InputCells(object=name):
+            message = "the cells of an input are no length of time"
+            hint = f"they are the precision of a time domain: TDom(cells of ~{name})"
         case syntax.CellCount():
             message = "cells are counted in the earlier bound of a window only"
             hint = "like ~x[d - 1 cell : d]"

@@ -87,6 +87,18 @@ def _restart(position: ParsePosition) -> str:
     return ""
 
 
+def _cells(position: ParsePosition) -> str:
+    """Hint at the cells of an input, the precision of a time domain."""
+    text, previous = position.text, position.previous()
+    if text == "of" and previous in ("cell", "cells"):
+        name = position.next()
+    elif previous in ("cell", "cells") and text.startswith("~"):
+        name = text
+    else:
+        return ""
+    return f"the cells of an input are a domain: d = TDom(cells of ~{name.lstrip('~')})"
+
+
 def _index(position: ParsePosition) -> str:
     previous, content = position.previous(), _content(position)
     if previous == "in":
@@ -263,6 +275,7 @@ _RULES: tuple[Callable[[ParsePosition], str], ...] = (
     hint_declaration,
     _call,
     _restart,
+    _cells,
     _bracket,
     _reducer,
     _symbol,

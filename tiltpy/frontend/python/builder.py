@@ -38,6 +38,7 @@ from tiltpy.frontend.python.expressions import (
 from tiltpy.frontend.python.sharing import share
 from tiltpy.frontend.python.times import (
     CalendarArgument,
+    CellsArgument,
     Length,
     lift_time,
     write_bound,
@@ -59,14 +60,15 @@ class TDom(Expression):
     `start` and `end` are ticks, a duration, a `datetime`, the name of a bound that is
     given when the query runs, or None: infinite. Section 4.1 of the paper. With `left`
     a cell is `[g, g + precision)` of a grid point, else `(g - precision, g]`; the cells
-    of `calendar("1d", "Europe/Berlin")` are dates.
+    of `calendar("1d", "Europe/Berlin")` are dates, those of `cells_of(session)` the
+    intervals of a source.
     """
 
     def __init__(
         self,
         start: Length | date | None = None,
         end: Length | date | None = None,
-        precision: Length | CalendarArgument = 1,
+        precision: Length | CalendarArgument | CellsArgument = 1,
         offset: Length = 0,
         *,
         left: bool = False,
@@ -76,7 +78,7 @@ class TDom(Expression):
             write_bound(start, float("-inf"), span),
             write_bound(end, float("inf"), span),
             precision.syntax
-            if isinstance(precision, CalendarArgument)
+            if isinstance(precision, CalendarArgument | CellsArgument)
             else lift_time(precision).syntax,
             lift_time(offset).syntax,
         )
@@ -84,10 +86,17 @@ class TDom(Expression):
             message = "the cells of a calendar begin with its dates already"
             hint = "leave the offset and `left` out"
             raise QueryError("E0206", message, span, hint)
+        if isinstance(precision, CellsArgument) and (left or offset != 0):
+            message = "the cells of an input are its intervals: nothing moves them"
+            hint = "leave the offset and `left` out"
+            raise QueryError("E0206", message, span, hint)
         check_argument("left", left, bool, "True or False")
         domain = syntax.TimeDomain(syntax.Word(_TIME, span), arguments, span, left)
         time = syntax.Name(_TIME, span)
-        super().__init__(time, Provenance(domains=frozenset([domain])))
+        provenance = Provenance()
+        if isinstance(precision, CellsArgument):
+            provenance = precision.provenance
+        super().__init__(time, replace(provenance, domains=frozenset([domain])))
 
 
 class Rows(TDom):

@@ -8,7 +8,7 @@ from tiltpy.argument_checks import check_argument
 from tiltpy.errors import QueryError
 from tiltpy.frontend.hints.numbers import hint_text
 from tiltpy.frontend.python.caller_span import caller_span
-from tiltpy.frontend.python.expressions import Expression, lift
+from tiltpy.frontend.python.expressions import Expression, Provenance, lift
 from tiltpy.frontend.surface import syntax
 from tiltpy.frontend.surface.durations import is_duration, parse_duration
 from tiltpy.source import Span
@@ -25,6 +25,14 @@ class CalendarArgument:
     """The precision of a time domain over a calendar, made by `calendar`."""
 
     syntax: syntax.CalendarPrecision
+
+
+@dataclass(frozen=True, slots=True)
+class CellsArgument:
+    """The precision of a time domain over intervals, made by `cells_of`."""
+
+    syntax: syntax.InputCells
+    provenance: Provenance
 
 
 def calendar(step: str, zone: str | None = None) -> CalendarArgument:
@@ -44,6 +52,22 @@ def calendar(step: str, zone: str | None = None) -> CalendarArgument:
     text = None if zone is None else lift(zone).syntax
     count = syntax.CalendarStep(int(match[1]), steps[0], span)
     return CalendarArgument(syntax.CalendarPrecision(count, text, span))
+
+
+def cells_of(object: Expression) -> CellsArgument:
+    """Make the precision of a time domain whose cells are the intervals of an input.
+
+    An object over it has nothing between them. `x[t - cells(1) : t]` is the interval.
+    """
+    span = caller_span()
+    match object:
+        case Expression(syntax=syntax.Ref(object=name, start=None)):
+            cells = syntax.InputCells(name, span)
+            return CellsArgument(cells, object.provenance)
+        case _:
+            message = f"cells_of takes a source, found {object!r}"
+            hint = "like cells_of(session), of session = source(...)"
+            raise QueryError("E0111", message, span, hint)
 
 
 def cells(count: int) -> Expression:

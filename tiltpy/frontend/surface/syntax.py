@@ -58,6 +58,14 @@ class CalendarPrecision:
 
 
 @dataclass(frozen=True, slots=True)
+class InputCells:
+    """`cells of ~object` as the precision of a time domain: its intervals."""
+
+    object: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class CellCount:
     """`2 cells`, in the earlier bound of a window."""
 
@@ -278,6 +286,7 @@ Expr = (
     | DurationLiteral
     | CalendarStep
     | CalendarPrecision
+    | InputCells
     | CellCount
     | Moment
     | Bool
@@ -517,6 +526,7 @@ def operands(node: Expr) -> tuple[Expr, ...]:
             Number()
             | DurationLiteral()
             | CalendarStep()
+            | InputCells()
             | CellCount()
             | Moment()
             | Bool()

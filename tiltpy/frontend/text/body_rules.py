@@ -1,6 +1,7 @@
 """Parse tree -> surface syntax: the rules of blocks, structs and definitions."""
 
 from collections.abc import Mapping
+from math import inf
 from typing import Any
 
 from lark import Token
@@ -98,9 +99,15 @@ def make_domain(
 ) -> syntax.TimeDomain:
     """Make `name = TDom(...)`, whose call has a start, an end and a precision.
 
-    There may be an offset, and then the word `left`.
+    There may be an offset, and then the word `left`. The cells of an input may stand
+    alone: `TDom(cells of ~x)`.
     """
     arguments, left = list(call.arguments), False
+    match arguments:
+        case [syntax.InputCells(span=place)]:
+            infinite = syntax.Number(inf, place)
+            begin = syntax.PrefixOperation("-", infinite, place)
+            arguments = [begin, infinite, *arguments]
     match arguments[3:]:
         case [*_, syntax.Name(text="left")]:
             del arguments[-1]
@@ -135,24 +142,41 @@ def make_domain(
             f"TDom takes a start, an end and a precision, not {len(arguments)} "
             "arguments",
             call.span,
-            "write TDom(-∞, ∞, 1), or other bounds and another precision",
+            _hint_arguments(arguments),
         )
-    match arguments[2:]:
-        case [syntax.CallExpression(callee=syntax.Word(text="calendar")) as cells, *_]:
+    cells = arguments[2] if len(arguments) > 2 else None
+    behind = arguments[3].span if len(arguments) > 3 else None
+    match cells:
+        case syntax.CallExpression(callee=syntax.Word(text="calendar")):
             arguments[2] = _read_calendar(reader, cells)
-            behind = arguments[3].span if len(arguments) > 3 else None
-            if left or behind is not None:
-                message = "the cells of a calendar begin with its dates already"
-                hint = "leave the offset and `left` out"
-                reader.fail("E0206", message, behind or cells.span, hint)
-        case [syntax.CallExpression(callee=syntax.Word(text="cells")) as cells, *_]:
-            message = "cells that are the intervals of an input are not in this version"
-            hint = "reduce since they begin, like sum(~x[since ~opening : t])"
-            reader.fail("E0206", message, cells.span, hint)
+            moved = "the cells of a calendar begin with its dates already"
+        case syntax.InputCells():
+            moved = "the cells of an input are its intervals: nothing moves them"
+        case syntax.CallExpression(callee=syntax.Word(text="cells")):
+            message = "the intervals of an input are cells by the words `cells of`"
+            reader.fail("E0206", message, cells.span, _hint_arguments([cells]))
             return syntax.TimeDomain(name, (), span)
         case _:
-            pass
+            return syntax.TimeDomain(name, tuple(arguments), span, left)
+    if left or behind is not None:
+        hint = "leave the offset and `left` out"
+        reader.fail("E0206", moved, behind or cells.span, hint)
     return syntax.TimeDomain(name, tuple(arguments), span, left)
+
+
+def _hint_arguments(arguments: list[syntax.Expr]) -> str:
+    """Hint at the arguments of a domain, of which there are too few or too many."""
+    for argument in arguments:
+        match argument:
+            case (
+                syntax.InputCells(object=name)
+                | syntax.Ref(object=name)
+                | syntax.CallExpression(arguments=(syntax.Ref(object=name), *_))
+            ):
+                return f"write TDom(cells of ~{name})"
+            case _:
+                pass
+    return "write TDom(-∞, ∞, 1), or other bounds and another precision"
 
 
 _CALENDAR = 'calendar takes a step and a time zone, like calendar(1d, "Europe/Berlin")'

@@ -88,6 +88,10 @@ def _read_step(reader: TreeReader, _: Meta, nodes: list[Any]) -> syntax.Expr:
     return syntax.CalendarStep(int(digits), step, reader.span(nodes[0]))
 
 
+def _read_cells_of(reader: TreeReader, meta: Meta, nodes: list[Any]) -> syntax.Expr:
+    return syntax.InputCells(reader.word(nodes[1]).text, reader.span(meta))
+
+
 def _read_name(reader: TreeReader, _: Meta, nodes: list[Any]) -> syntax.Expr:
     text, span = str(nodes[0]), reader.span(nodes[0])
     match text:
@@ -215,6 +219,7 @@ EXPRESSION_RULES: Mapping[str, Rule] = {
     "text": _read_text,
     "number": _read_number,
     "step": _read_step,
+    "cells_of": _read_cells_of,
     "name": _read_name,
     "paren": _read_paren,
     "reference": _read_reference,

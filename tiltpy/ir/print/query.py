@@ -95,8 +95,13 @@ def _time_names(stem: str) -> Iterator[str]:
 
 def _domain(tdom: TDom, printer: ExprPrinter) -> str:
     if tdom.rows is not None:
-        return f"Rows(~{tdom.rows}, null)" if tdom.nulls else f"Rows(~{tdom.rows})"
+        words = ", null" * tdom.nulls + ", at their ends" * tdom.at_ends
+        return f"Rows(~{tdom.rows}{words})"
+    if tdom.cells is not None and tdom.is_infinite:
+        return f"TDom(cells of ~{tdom.cells})"
     start, end = _bound(tdom.start, "-∞"), _bound(tdom.end, "∞")
+    if tdom.cells is not None:
+        return f"TDom({start}, {end}, cells of ~{tdom.cells})"
     if tdom.calendar is not None:
         return f"TDom({start}, {end}, {calendar(tdom.calendar)})"
     offset = (tdom.offset + tdom.left) % tdom.precision

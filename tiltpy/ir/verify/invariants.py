@@ -13,6 +13,7 @@ from tiltpy.ir.endless import endless_bounds
 from tiltpy.ir.keys import object_keys
 from tiltpy.ir.nodes import (
     At,
+    CellSpan,
     Cut,
     CutPoint,
     CutTime,
@@ -185,6 +186,11 @@ def _verify_tdom(tdom: TDom, scope: _VerifyScope) -> None:
     for bound in (tdom.start, tdom.end):
         if isinstance(bound, int):
             scope.require(abs(bound) <= MAX_TIME, f"bound {bound} beyond ±2^62")
+    if tdom.cells is not None:
+        known = scope.roots.get(tdom.cells) == tdom.cells and tdom.calendar is None
+        scope.require(known, f"~{tdom.cells} has no cells")
+        scope.require((precision, offset) == (1, 0), "cells and a precision")
+    scope.require(tdom.rows is not None or not tdom.at_ends, "the ends of no rows")
     if tdom.rows is not None:
         scope.require(tdom.rows in scope.roots, f"~{tdom.rows} has no rows")
         scope.require(tdom.is_infinite and precision == 1, "rows on a grid")
@@ -282,8 +288,10 @@ def _verify_window(window: Window, scope: _VerifyScope) -> None:
     ordered = window.start < window.end
     scope.require(ordered, f"window from {window.start} to {window.end} is empty")
     if window.cells is not None:
-        longest = window.cells.calendar.longest
-        reach = -window.cells.count * longest, 0
+        reach = -MAX_OFFSET, 0
+        if isinstance(window.cells, CellSpan):
+            longest = window.cells.calendar.longest
+            reach = -window.cells.count * longest, 0
         scope.require(
             (window.start, window.end) == reach, f"the reach of {window.cells}"
         )

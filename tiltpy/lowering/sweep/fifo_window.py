@@ -372,7 +372,7 @@ class SlidingWindow:
         for track in observers:
             track.evict(passing, self.lo.row, lt(self.lo.row, self.hi.row))
         if isinstance(self.lo, RowBound) and self.leaps and not observers:
-            self.lo.leap(block, now, block.costs.leap_rows)
+            self.lo.leap(block, self.low.follow(now), block.costs.leap_rows)
         self.lo.run(block, self.low.follow(now), passing)
 
     def _flip(self, block: Block, stop: LExpr) -> None:

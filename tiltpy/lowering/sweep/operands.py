@@ -24,6 +24,7 @@ from tiltpy.ir.nodes import (
     EventBound,
     Expr,
     InlinedCut,
+    IntervalSpan,
     LastRows,
     Reduce,
     Since,
@@ -44,6 +45,7 @@ from tiltpy.lowering.sweep.cursors import (
     StepCursor,
 )
 from tiltpy.lowering.sweep.fifo_window import SlidingWindow
+from tiltpy.lowering.sweep.interval_cells import IntervalCells
 from tiltpy.lowering.sweep.look_window import LookWindow, NearestLook
 from tiltpy.lowering.sweep.low_edge import LowEdge
 from tiltpy.lowering.sweep.present_window import PresentWindow
@@ -88,6 +90,7 @@ class SweepOperands:
         self.rankings = rankings
         self.plan = plan
         self.cells = CalendarCells.of(builder, definition)
+        self.intervals = IntervalCells(builder)
         self.every_tick = definition.tdom.precision == 1 and self.cells is None
         self.bounds = RowBounds(builder)
         self.cursors = {p: self._cursor(p, how) for p, how in plan.points}
@@ -137,7 +140,9 @@ class SweepOperands:
     def _window(self, window: Window, plan: WindowPlan) -> LoopWindow:
         rows = self.objects[window.object]
         low = LowEdge(window.start, i64(self.definition.tdom.precision))
-        if self.cells is not None:
+        if isinstance(window.cells, IntervalSpan):
+            low = self.intervals.low_edge(window.cells)
+        elif self.cells is not None:
             low = self.cells.low_edge(window)
         match plan:
             case WindowPlan.TUMBLING_FOLD:
@@ -469,8 +474,14 @@ def _is_held(window: Window, rows: ObjectRows) -> bool:
 
 
 def window_reads(window: Window) -> Iterator[Read]:
-    """Yield the time ranges that a window reads, of its object and of restarts."""
+    """Yield the time ranges that a window reads, of its object and of what limits it.
+
+    Those are restarts, and the intervals with one of which it begins.
+    """
     match window.limit:
+        case None if isinstance(window.cells, IntervalSpan):
+            for name in (window.object, window.cells.input):
+                yield Read(name, window.start, 0, cells=window.cells.count)
         case None:
             low = window.start - (window.edge is not None)
             if window.look == "nearest":  # a read has a bound on one side

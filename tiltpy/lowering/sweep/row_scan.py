@@ -103,6 +103,8 @@ class RowScanLoop:
         return count
 
     def _stamp(self, row: LExpr) -> LExpr:
+        if self.definition.tdom.at_ends:
+            return self.rows.end_at(row)
         before = self.builder.number(SlotKind.BEFORE, self.rows.name)
         return add(self.rows.start_at(row), before)
 
@@ -117,6 +119,7 @@ class RowScanLoop:
     ) -> None:
         """Evaluate the object for a row, and write it."""
         block.set(half.now, self._stamp(row))
+        half.operands.intervals.advance(block, self.rows, row)
         value, exists = self._value(block, half.operands, row)
         self.implicit = exists == TRUE and not self.is_read
         if self.implicit:

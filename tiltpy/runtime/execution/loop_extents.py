@@ -80,7 +80,10 @@ class Extents(Generic[N]):
                 first = choose(owned.some, least(extent[0], last), extent[0])
                 extent = first, most(extent[1], last)
             for read in self._reads(loop):
-                needs[read.object] = _widen(needs.get(read.object), extent, read)
+                needed = _range_of(extent, read)
+                if read.cells:
+                    needed = self._from_cells(loop, extent, read.cells), needed[1]
+                needs[read.object] = _widen(needs.get(read.object), needed)
         nothing = zero, zero
         self.slices: dict[str, RowSlices[N]] = {}
         for name, slices in rows.items():
@@ -100,7 +103,7 @@ class Extents(Generic[N]):
 
     def _reads(self, loop: Loop) -> tuple[Read, ...]:
         """The time ranges that a loop reads around its grid points."""
-        if not loop.stamped:
+        if not loop.stamped or loop.tdom.at_ends:
             return loop.reads
         rows, *others = loop.reads
         before = self.rows[rows.object].buffer.before
@@ -119,9 +122,18 @@ class Extents(Generic[N]):
         rows = self.rows[loop.reads[0].object]
         begin, stop = rows.find(low, high)
         exists = begin < stop
-        earliest = choose(exists, rows.stamp_of(begin), LATEST)
-        latest = choose(exists, rows.stamp_of(most(stop - 1, 0)), EARLIEST)
+        stamp_of = rows.end_of if loop.tdom.at_ends else rows.stamp_of
+        earliest = choose(exists, stamp_of(begin), LATEST)
+        latest = choose(exists, stamp_of(most(stop - 1, 0)), EARLIEST)
         return least(first, earliest), most(last, latest)
+
+    def _from_cells(self, loop: Loop, extent: tuple[N, N], count: int) -> N:
+        """Find where the first of so many cells starts at which a loop begins."""
+        rows, (first, last) = self.rows[loop.reads[0].object], extent
+        begin, stop = rows.find(first - 1, last)
+        earliest = most(begin - (count - 1), 0)
+        start = rows.stamp_of(earliest) - rows.buffer.before
+        return choose(begin < stop, start, LATEST)
 
     def _extent(self, loop: Loop, needed: tuple[N, N] | None) -> tuple[N, N]:
         """The cells that are owned or that other loops read, and the seam cell."""
@@ -225,8 +237,8 @@ class Extents(Generic[N]):
         return cells
 
 
-def _widen(known: tuple[N, N] | None, extent: tuple[N, N], read: Read) -> tuple[N, N]:
-    """The time range that is needed of an object, with what a loop reads of it.
+def _range_of(extent: tuple[N, N], read: Read) -> tuple[N, N]:
+    """The time range that a loop reads.
 
     Of a read without bound on a side it is a tick beside the other one.
     """
@@ -235,10 +247,14 @@ def _widen(known: tuple[N, N] | None, extent: tuple[N, N], read: Read) -> tuple[
     near = read.high - 1 if read.low <= ALL_PAST else read.low
     far = read.low + 1 if read.high >= ALL_FUTURE else read.high
     low, high = first + near, last + far
-    low, high = choose(exists, low, LATEST), choose(exists, high, EARLIEST)
+    return choose(exists, low, LATEST), choose(exists, high, EARLIEST)
+
+
+def _widen(known: tuple[N, N] | None, needed: tuple[N, N]) -> tuple[N, N]:
+    """The time range that is needed of an object, with one that is needed, too."""
     if known is None:
-        return low, high
-    return least(known[0], low), most(known[1], high)
+        return needed
+    return least(known[0], needed[0]), most(known[1], needed[1])
 
 
 def ticks_of(buffer: SnapshotBuffer, first: N, stop: N) -> N:

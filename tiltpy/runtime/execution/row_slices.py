@@ -101,6 +101,26 @@ class RowSlices(Generic[N]):
         exists = low < high
         return choose(exists, first, 0), choose(exists, most(stop, first), 0)
 
+    def find_ending(self, low: N, high: N) -> tuple[N, N]:
+        """Where the rows are that end within `(low, high]`: they do in order."""
+        first, stop = (
+            most(least(self._count_ended(time), self.count), 0) for time in (low, high)
+        )
+        exists = low < high
+        return choose(exists, first, 0), choose(exists, most(stop, first), 0)
+
+    def end_of(self, row: N) -> N:
+        """The last tick of a row of each slice, or any number where there is none."""
+        buffer = self.buffer
+        if buffer.layout is TimeLayout.SAMPLED:
+            return self.start + (row + 1) * buffer.period
+        assert buffer.ends is not None
+        place = most(least(self.first + row, buffer.n - 1), 0)
+        if isinstance(place, int):
+            return int(buffer.ends[place])
+        ends: I64Array = buffer.ends[place]
+        return ends
+
     def stamp_of(self, row: N) -> N:
         """The stamp of a row of each slice, or any number where there is none."""
         buffer = self.buffer
@@ -122,6 +142,13 @@ class RowSlices(Generic[N]):
         assert buffer.ends is not None
         count = 1 + self._search(buffer.ends, time, "left")
         return choose(self.start < time, count, 0)
+
+    def _count_ended(self, time: N) -> N:
+        """How many rows of each slice end up to a time; of samples maybe more."""
+        buffer = self.buffer
+        if buffer.layout is TimeLayout.SAMPLED:
+            return (time - self.start) // buffer.period
+        return self._search(buffer.ordered_ends(), time, "right")
 
     def _search(self, times: Times, wanted: N, side: Literal["left", "right"]) -> N:
         """`searchsorted` of a time in the slice of each call."""

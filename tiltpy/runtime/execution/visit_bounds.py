@@ -117,9 +117,8 @@ class Coverage(Extents[N]):
         if loop.stamped:
             first, last = self.extents[loop.name]
             rows = self.slices[loop.reads[0].object]
-            row_range = rows.find_stamped(
-                first - 1, choose(first <= last, last, first - 1)
-            )
+            find = rows.find_ending if loop.tdom.at_ends else rows.find_stamped
+            row_range = find(first - 1, choose(first <= last, last, first - 1))
             self._row_ranges[loop.name] = row_range
             return row_range
         owned = self.cells.get(loop.name)

@@ -158,6 +158,7 @@ def complete_input(declared: Input, binding: InputBinding) -> Input:
         order,
         declared.disjoint,
         keys,
+        declared.cells,
         declared.span,
     )
 

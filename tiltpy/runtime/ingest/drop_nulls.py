@@ -74,11 +74,13 @@ def keep_events(
 ) -> tuple[Keys, Groups]:
     """Select the rows by key that are events, and the keys that have any.
 
-    `present` tells for each row whether its struct is not null (None: no struct is);
+    `present` tells for each row whether it is one (None: structs all are, and scalars
+    that are not null);
     `payload` is the type of the rows.
     """
     mask = present
-    if isinstance(payload, Scalar) and groups.buffer.columns[0].validity is not None:
+    nullable = groups.buffer.columns[0].validity is not None
+    if mask is None and isinstance(payload, Scalar) and nullable:
         mask = groups.buffer.columns[0].valid(groups.buffer.n)
         if groups.buffer.layout is TimeLayout.SAMPLED:
             mask = _with_holes(mask, groups.offsets)

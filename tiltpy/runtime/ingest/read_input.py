@@ -24,6 +24,7 @@ from tiltpy.runtime.arrow.select_columns import Choice, choose_columns
 from tiltpy.runtime.arrow.timestamps import Stamps, StampType
 from tiltpy.runtime.arrow.validation import check_columns
 from tiltpy.runtime.ingest.binding import InputBinding, complete_input
+from tiltpy.runtime.ingest.cell_overlaps import check_rows_as_cells
 from tiltpy.runtime.ingest.drop_nulls import drop_nulls_at_edges, keep_events, keep_rows
 from tiltpy.runtime.ingest.event_times import lay_out_events, read_times, sample_times
 from tiltpy.runtime.ingest.key_codes import encode_keys, key_array
@@ -153,6 +154,13 @@ def _ingest(
         return _empty_rows(declared, kind, rows.keys)
     ticks = tuple(reorder_times(stamps.ticks, rows.order) for stamps in times)
     buffer = lay_out_events(ticks, settled.lifetime, payload, next_stamp, rows.breaks)
+    if declared.cells:
+        if isinstance(declared.type, Scalar):
+            present = payload[0].valid(table.num_rows).astype(np.bool_)
+        in_ticks = kind if kind.unit is None else replace(kind, unit=unit)
+        check_rows_as_cells(
+            declared, buffer.times(), rows.breaks, present, rows.order, in_ticks
+        )
     if rows.keys is None or rows.offsets is None:
         return InputRows(_select_events(buffer, present, declared.type), kind)
     stamps_of_keys = ticks[0][rows.offsets[:-1]]

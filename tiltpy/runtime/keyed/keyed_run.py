@@ -46,6 +46,7 @@ from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.execution.time_run import TimeRun
 from tiltpy.runtime.execution.vector_range import find_sampling_grid
 from tiltpy.runtime.execution.visit_warnings import LoopVisits
+from tiltpy.runtime.ingest.cell_overlaps import check_cells
 from tiltpy.runtime.ingest.keys import Groups, Keys
 from tiltpy.runtime.keyed.key_batch import KeyBatch
 from tiltpy.runtime.keyed.key_work import KeyWork, select_cut, select_long
@@ -86,6 +87,7 @@ class KeyedRun:
         self.options = options
         self.costs = options.costs.keys
         layouts = {n: layout_of(rows) for n, rows in inputs.items()}
+        check_cells(query, inputs)
         self.kernels = compile_for(layouts)
         self.reach = {n: dict(r) for n, r in self.kernels.query.boundaries}
         self.whole = ranges is None

@@ -9,6 +9,7 @@ import pyarrow as pa
 from tiltpy.calendars import cell_numbers, cell_starts
 from tiltpy.errors import TiltError
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
+from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrow.timestamps import OutputStamp, from_ticks
 from tiltpy.types import TDom
 
@@ -59,6 +60,44 @@ class Grid:
 
     def _cell(self, time: int) -> int:
         return int(self.cells(np.array([time]))[0])
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalGrid(Grid):
+    """The intervals of an input as the cells of an output.
+
+    They are labelled as they are bound: `before` ticks after they start.
+    """
+
+    intervals: SnapshotBuffer | None = None
+    before: int = 0
+
+    def cells(self, times: Times) -> I64Array:
+        numbers: I64Array = self._times()[1].searchsorted(times, "left")
+        return numbers
+
+    def labels(self, cells: I64Array) -> Times:
+        labels: Times = self._times()[0][cells] + self.before
+        return labels
+
+    def span(self, first: I64Array, last: I64Array) -> tuple[int, int] | None:
+        starts, _ = self._times()
+        if not len(first) and (self.start is None or self.end is None):
+            return None
+        low = int(first[0]) if self.start is None else self._cell(self.start + 1)
+        stop = int(last[-1]) + 1 if len(last) else 0
+        if self.end is not None:
+            stop = int(starts.searchsorted(self.end, "left"))
+        return low, max(low, stop)
+
+    def _times(self) -> tuple[Times, Times]:
+        if self.intervals is None:
+            raise TiltError(
+                f"windows() needs the intervals of '{self.tdom.cells}', which a "
+                "stream does not keep, and keys have each their own; an output that is "
+                "a struct has a row for each of them already"
+            )
+        return self.intervals.times()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
