@@ -71,8 +71,8 @@ class Setting:
     small: bool = False
     """Whether a few cells fill the tiles and the longest trees of vector kernels, two
     objects are a long chain, windows of two ticks are folded as panes of rows, objects
-    are merged four visits at a time, the basins of outputs are full soon, and rounds
-    have few snapshots."""
+    are merged four visits at a time, the basins of outputs are full soon, rounds have
+    few snapshots, and states of folds are guessed from few rows, often wrongly."""
 
     @property
     def disabled(self) -> frozenset[str]:
@@ -86,7 +86,14 @@ class Setting:
 
 
 SMALL_COSTS = Costs(
-    run=replace(USERS_RUN, baseline_rows=0, round_snapshots=100),
+    run=replace(
+        USERS_RUN,
+        baseline_rows=0,
+        round_snapshots=100,
+        warmup_rows=6,
+        most_warmup_rows=12,
+        wrong_guesses=10,
+    ),
     tile=64,
     long_chain=2,
     longest_tree=32,

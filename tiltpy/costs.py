@@ -51,6 +51,20 @@ class RunCosts:
     sampled_chunks: int = 16
     """Chunks whose work is bounded to estimate that of all."""
 
+    # Chunks of windows that fold on, which go on from the states before them
+
+    warmup_rows: int = 1 << 14
+    """Rows before a chunk that are folded once more to guess its first states, where
+    the rows decide when a fold forgets (not measured)."""
+    most_warmup_rows: int = 1 << 16
+    """Rows from which the first states of a chunk are guessed, at most."""
+    warmup_share: int = 1 << 4
+    """Rows of a chunk for each that is folded once more, at least (biquad of rows)."""
+    wrong_guesses: int = 2
+    """Guesses in a row that were wrong, after which there are no more."""
+    carried_chunks: int = 1 << 8
+    """Chunks that go on from states, at most: each is prepared by itself."""
+
     # Rounds of chunks, prepared together: preparing one between kernels costs 10 %
 
     round_chunks: int = 64

@@ -11,8 +11,9 @@ from tiltpy.codegen.cache.compile_cache import NO_CACHE, CompileCache, open_cach
 from tiltpy.compiler.lazy_code import LazyCode
 from tiltpy.compiler.options import CompileOptions
 from tiltpy.costs import Costs
+from tiltpy.emit.references import reductions
 from tiltpy.forks import ForkSafe, cached_property
-from tiltpy.ir.nodes import Query
+from tiltpy.ir.nodes import Query, Window
 from tiltpy.loops.printer import format_kernel
 from tiltpy.loops.verify import verify_kernel
 from tiltpy.lowering.lowered import LoweredKernel
@@ -20,6 +21,7 @@ from tiltpy.lowering.preaggregation.accumulate import lower_accumulate
 from tiltpy.lowering.preaggregation.finalize import lower_finalize
 from tiltpy.lowering.sweep.kernel import lower
 from tiltpy.lowering.vector.kernel import lower_vector
+from tiltpy.passes.analyses.fold_summaries import summarize
 from tiltpy.passes.coarsen_domains import coarsen_domains
 from tiltpy.passes.pipeline import optimize
 from tiltpy.plan.choose import (
@@ -97,6 +99,29 @@ class QueryKernels(ForkSafe):
         code = self._lazy("baseline", lambda: self._lower(self._plan(SWEEP_STRATEGIES)))
         assert code is not None
         return code
+
+    @cached_property
+    def warmup_rows(self) -> int | None:
+        """The rows from which states of windows that fold on are guessed, if any.
+
+        Only of folds over inputs without restarts: other objects have snapshots that
+        chunks cut, and restarts at their starts.
+        """
+        known = {each.name: each for each in self.query.reductions}
+        most = 0
+        for definition in self.query.definitions:
+            for node in reductions(definition):
+                if not node.window.is_fixed:
+                    rows = None
+                    if node.window.folds_on and self._is_of_input(node.window):
+                        rows = summarize(node, known).rows
+                    if rows is None:
+                        return None
+                    most = max(most, rows or self._options.costs.run.warmup_rows)
+        return most
+
+    def _is_of_input(self, window: Window) -> bool:
+        return window.limit is None and self.query.input(window.object) is not None
 
     def codes(self) -> Iterator[LazyCode]:
         """List the kernels that are in memory so far."""

@@ -328,4 +328,5 @@ class FakeKernels:
         self.query = self._real.query
         self.fake = FakeGrid(query, layouts, **shape)
         self.sweep = self._real.sweep
+        self.warmup_rows = self._real.warmup_rows
         self.vector = self.fake.kernel

@@ -118,7 +118,8 @@ class RunningWindow:
         """Whether other snapshots contribute than at the visit before."""
         assert not bounds, "the edges of a window that folds on cut no events"
         track = self.track(element)
-        track.add(COUNT)
+        if self.restart is not None:
+            track.add(COUNT)  # tells whether any row has left
         return track.mark()
 
     def start(self, block: Block) -> None:

@@ -21,6 +21,7 @@ from tiltpy.loops.build import (
     conj,
     convert,
     disj,
+    greatest,
     i64,
     load,
     lt,
@@ -36,9 +37,15 @@ OF_ANY = frozenset(rule.name for rule in REDUCTIONS.values() if rule.never_null)
 
 
 class EvictableState:
-    """The state of a reduction with `deacc`, and its number of snapshots."""
+    """The state of a reduction with `deacc`, and its number of snapshots.
 
-    def __init__(self, builder: KernelBuilder, reduction: UserReduction) -> None:
+    A fold that goes on evicts none: it counts no further than the first.
+    """
+
+    def __init__(
+        self, builder: KernelBuilder, reduction: UserReduction, *, folds_on: bool
+    ) -> None:
+        self.folds_on = folds_on
         self.code = code = code_of(reduction)
         self.count = builder.fresh(f"{reduction.name}.count")
         self.state = tuple(builder.fresh(reduction.name, kind) for kind in code.types())
@@ -51,7 +58,9 @@ class EvictableState:
     def insert(self, block: Block, value: LoopValue, valid: LExpr) -> None:
         """Insert a snapshot if `valid`."""
         self._become(block, self.code.accumulate(block, self.state, value), valid)
-        block.set(self.count, add(self.count, convert(valid, I64)))
+        one = convert(valid, I64)
+        combine = greatest if self.folds_on else add
+        block.set(self.count, combine(self.count, one))
 
     def evict(self, block: Block, value: LoopValue, valid: LExpr) -> None:
         """Evict the oldest snapshot, whose value this is, if `valid`."""
@@ -102,7 +111,7 @@ class Track:
         ):
             evicts = self.folds_on or slide_of(reduction) is Slide.EVICT
             if evicts and reduction.name not in self.evictable:
-                state = EvictableState(self.builder, reduction)
+                state = EvictableState(self.builder, reduction, folds_on=self.folds_on)
                 self.evictable[reduction.name] = state
             return
         if self.filtered:

@@ -61,6 +61,13 @@ class Kernels(Protocol):
     query: Query
     """The optimised query, with its boundaries."""
 
+    @property
+    def warmup_rows(self) -> int | None:
+        """The rows from which states of windows that fold on are guessed, if any.
+
+        After so many they no longer depend on those before, as far as anyone knows.
+        """
+
     def sweep(self, *, baseline: bool = False) -> Kernel:
         """The sweep kernel for any rows, or the baseline kernel."""
 

@@ -36,7 +36,8 @@ class Extents(Generic[N]):
     input's rows in `whole` they get as they are. `cells` are what calls own of the
     outputs. `support`: between which grid points objects may have snapshots at all, for
     loops that visit every cell. `changes`: between which grid points objects change at
-    all, for kernels with reads without bound.
+    all, for kernels with reads without bound. Calls that are `resumed` have states of
+    all rows that only windows that fold on would need.
 
     `extents` are the grid points that loops visit, from the first to the last, none
     where the first is beyond the last. `capacity` bounds the visits of each loop, and
@@ -53,6 +54,8 @@ class Extents(Generic[N]):
         support: Mapping[str, tuple[N | int, N | int]],
         changes: Mapping[str, tuple[N | int, N | int]],
         whole: Mapping[str, RowSlices[N]] | None = None,
+        *,
+        resumed: bool = False,
     ) -> None:
         self.signature = signature
         self.count = 1 if isinstance(zero, int) else len(zero)
@@ -63,7 +66,8 @@ class Extents(Generic[N]):
         self.support: Mapping[str, tuple[N | int, N | int]] = support
         self.changes: Mapping[str, tuple[N | int, N | int]] = changes
         reads = [read for loop in signature.loops for read in loop.reads]
-        self._past = {read.object for read in reads if read.low <= ALL_PAST}
+        past = {read.object for read in reads if read.low <= ALL_PAST}
+        self._past = set[str]() if resumed else past
         self._future = {read.object for read in reads if read.high >= ALL_FUTURE}
         self.extents: dict[str, tuple[N, N]] = {}
         if whole is not None:

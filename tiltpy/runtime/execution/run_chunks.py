@@ -63,7 +63,8 @@ class RunChunks:
         """Find the times at which chunks begin and end."""
         edges = [] if self.vector is None else [self.vector.low, self.vector.high]
         every_cell = self._visits_every_cell(low, high)
-        if any(loop.is_unbounded for loop in self.signature.loops):
+        carried = self.coverage.resumes
+        if not carried and any(loop.is_unbounded for loop in self.signature.loops):
             # Each chunk would fold all that was before it.
             return np.array([low, high], np.int64)
         cuts = cut_chunks(
@@ -72,7 +73,7 @@ class RunChunks:
             self._find_interval(low, high),
             edges,
             self.rows,
-            most=self.costs.most_chunks,
+            most=self.costs.carried_chunks if carried else self.costs.most_chunks,
             every_cell=every_cell,
             phase=self._phase(),
         )

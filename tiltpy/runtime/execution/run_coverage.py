@@ -18,7 +18,10 @@ from tiltpy.types import TDom
 
 
 class RunCoverage:
-    """The coverage of calls that own time ranges of a run, of all outputs `wanted`."""
+    """The coverage of calls that own time ranges of a run, of all outputs `wanted`.
+
+    If it `resumes`, they go on from the states of the one before, one by one.
+    """
 
     def __init__(
         self,
@@ -28,6 +31,8 @@ class RunCoverage:
         wanted: Mapping[str, OutputRange],
         request: Request,
         costs: RunCosts,
+        *,
+        resumed: bool = False,
     ) -> None:
         self._signature = signature
         self._rows = rows
@@ -41,6 +46,25 @@ class RunCoverage:
         self._changes = changes_of(signature, rows, request)
         self._known: dict[tuple[int, int], Coverage[int]] = {}
         self._known_columns: list[tuple[Times, Times, Coverage[I64Array]]] = []
+        self._resumed_from: int | None = None
+        if resumed:
+            self._resumed_from = self._find_first_states()
+
+    @property
+    def resumes(self) -> bool:
+        """Whether calls go on from states."""
+        return self._resumed_from is not None
+
+    def _find_first_states(self) -> int:
+        """Find the first time at which all loops that fold on have left states."""
+        low = min(range_.low for range_ in self._wanted.values())
+        high = max(range_.high for range_ in self._wanted.values())
+        extents = self._cover(0, low, high).extents
+        for loop in self._signature.loops:
+            first, last = extents[loop.name]
+            if loop.is_unbounded and first <= last:
+                low = max(low, first)
+        return low
 
     def of(self, low: int, high: int) -> Coverage[int]:
         """What a call covers that owns the time range `(low, high]`.
@@ -52,10 +76,26 @@ class RunCoverage:
             known = self._known[low, high] = self._cover(0, low, high)
         return known
 
+    def over(self, rows: Mapping[str, SnapshotBuffer]) -> "RunCoverage":
+        """Return the coverage of calls over other rows, not resumed."""
+        return RunCoverage(
+            self._signature,
+            rows,
+            self._tdoms,
+            self._wanted,
+            self._request,
+            self._costs,
+        )
+
+    def before(self, time: int) -> Coverage[int]:
+        """Return what a call covers that owns the last cells before a time."""
+        longest = max(tdom.longest for tdom in self._tdoms.values())
+        return self.of(time - longest, time)
+
     def works(self, cuts: Times) -> list[int]:
         """A bound on the visits of each chunk between two cuts."""
         low, high = cuts[:-1], cuts[1:]
-        if len(low) < self._costs.column_chunks:
+        if self.resumes or len(low) < self._costs.column_chunks:
             times = cuts.tolist()
             return [self.of(start, end).work for start, end in pairwise(times)]
         works: list[int] = []
@@ -78,7 +118,7 @@ class RunCoverage:
         self, low: Times, high: Times
     ) -> Iterator[Coverage[int] | Coverage[I64Array]]:
         """What chunks `(low[k], high[k]]` cover that own any cells, in order."""
-        if len(low) < self._costs.column_chunks:
+        if self.resumes or len(low) < self._costs.column_chunks:
             for start, end in zip(low.tolist(), high.tolist(), strict=True):
                 coverage = self.of(start, end)
                 if coverage.cells:
@@ -128,6 +168,9 @@ class RunCoverage:
             self._request,
             self._support,
             self._changes,
+            resumed=self._resumed_from is not None
+            and isinstance(low, int)
+            and self._resumed_from <= low,
         )
 
     def _cells(self, low: N, high: N) -> dict[str, Cells[N]]:

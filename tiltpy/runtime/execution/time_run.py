@@ -23,6 +23,7 @@ from tiltpy.runtime.execution.call_batches import (
 )
 from tiltpy.runtime.execution.call_numbers import greatest, total
 from tiltpy.runtime.execution.call_states import CallStates
+from tiltpy.runtime.execution.carried_states import CarriedChunks
 from tiltpy.runtime.execution.dense_output import DenseOutput
 from tiltpy.runtime.execution.kernel import Kernels
 from tiltpy.runtime.execution.quick_work import are_quick, sweep_cost, vector_cost
@@ -80,8 +81,15 @@ class TimeRun:
             self.vector = vector
         self.sweep = kernels.sweep(baseline=self.plan.baseline is None)
         tdoms = {name: output.tdom for name, output in self.outputs.items()}
+        self.warmup_rows = self._find_warmup_rows()
         self.coverage = RunCoverage(
-            self.sweep.signature, rows, tdoms, ranges, request, self.costs
+            self.sweep.signature,
+            rows,
+            tdoms,
+            ranges,
+            request,
+            self.costs,
+            resumed=self._carries(),
         )
         self.chunks = RunChunks(
             self.sweep.signature,
@@ -93,6 +101,32 @@ class TimeRun:
             self.costs,
         )
         self.dense: DenseOutput | None = None
+
+    def _carries(self) -> bool:
+        """Tell whether chunks go on from the states of windows that fold on."""
+        resumes = self.sweep.signature.resumes and self.states is None
+        if not resumes or not self.ranges or self.vector is not None:
+            return False
+        if self.options.chunk is not None:
+            return self.kernels.warmup_rows is not None
+        return self.warmup_rows > 0
+
+    def _find_warmup_rows(self) -> int:
+        """Choose the rows from which states are guessed: none for one chunk at a time.
+
+        A few chunks must be long beside what is folded once more before them.
+        """
+        if not self.sweep.signature.resumes or self._count_workers(2) == 1:
+            return 0
+        costs, rows = self.costs, self.kernels.warmup_rows or 0
+        if self.options.chunk is None and self.total < 2 * costs.warmup_share * rows:
+            return 0
+        return min(rows, costs.most_warmup_rows)
+
+    def _count_workers(self, chunks: int) -> int:
+        """Choose how many threads take chunks."""
+        threads = needs_threads(self.total, chunks, self.costs)
+        return self.options.workers or (default_workers() if threads else 1)
 
     def _find_vector_range(self) -> VectorRange | Refusal:
         """Find the vector kernel for the inputs' rows, and where it serves."""
@@ -183,9 +217,13 @@ class TimeRun:
         yield from self.plan.describe()
         loops = self.sweep.signature.loops
         reads = {r.object for loop in loops for r in loop.reads if r.is_unbounded}
-        if reads:
+        if reads and not self.coverage.resumes:
             names = ", ".join(f"~{name}" for name in sorted(reads))
             yield f"one chunk: all of {names} may matter at any time"
+        if self.coverage.resumes:
+            rows = f"{self.warmup_rows:,} rows before them"
+            guessed = f", guessed from the {rows}" if self.warmup_rows else ""
+            yield f"chunks go on from states{guessed}"
 
     def may_visit(self, most: int) -> bool:
         """Whether a loop may go beyond its rows, and make more visits than `most`.
@@ -221,9 +259,19 @@ class TimeRun:
         }
 
     def _results(self, chunks: Sequence[Chunks], count: int) -> Generator[Done]:
-        threads = needs_threads(self.total, count, self.costs)
-        workers = self.options.workers or (default_workers() if threads else 1)
+        workers = self._count_workers(count)
         scratch = [ScratchArrays() for _ in range(min(workers, count))]
+        if self.coverage.resumes:
+            carried = CarriedChunks(
+                self.sweep,
+                self.coverage,
+                self.rows,
+                self.strings,
+                self.warmup_rows,
+                self.costs,
+            )
+            yield from carried.compute(self.chunks.cut(*self._span()), scratch)
+            return
         for tasks in in_rounds(map(self._task, chunks), self.costs):
             yield from compute(tasks, scratch)
 

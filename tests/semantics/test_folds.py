@@ -1,0 +1,95 @@
+"""Folds that go on from row to row, in chunks that go on from states before them.
+
+Whatever the chunks, the workers, and the rows from which states are guessed, results
+are those of the fold in order, to the bit.
+"""
+
+from dataclasses import replace
+from random import Random
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import tiltpy as tilt
+from tests.compare import assert_same
+from tests.compiled import random_setting, run_compiled
+from tests.costs import default_costs
+from tests.random.folds import random_fold_case
+from tiltpy.frontend.parse import parse
+from tiltpy.interpreter.evaluate import interpret
+from tiltpy.ir.print.query import format_query
+from tiltpy.runtime.execution.run_options import default_workers
+
+CASES, BATCH, DEEPER = 120, 30, 25
+
+
+def check(seed: int) -> None:
+    case = random_fold_case(seed)
+    assert parse(format_query(case.query)) == case.query
+    expected = interpret(case.query, case.events, start=case.start, end=case.end)
+    random = Random(seed)  # noqa: S311 - tests, not secrets
+    setting = random_setting(random, span=80)
+    chunk = random.choice((2, 5, 9, None))
+    for each in (setting, replace(setting, chunk=chunk, workers=2, small=True)):
+        result = run_compiled(case, each)
+        try:
+            assert_same(result, expected, case.query, exact=True)
+        except AssertionError as error:
+            raise AssertionError(f"seed {seed}, {each}\n{error}") from None
+
+
+@pytest.mark.parametrize("batch", range(CASES // BATCH))
+def test_random_folds(batch: int, *, deep: bool) -> None:
+    for first in range(batch * BATCH, CASES * (DEEPER if deep else 1), CASES):
+        for seed in range(first, first + BATCH):
+            check(seed)
+
+
+ROWS = 30_000
+HEAD = "unit s\ninput x : f64 time time point\n"
+BIQUAD = """reduction fold(v: f64) {
+    init = { y = 0.0, a = 0.0, b = 0.0 }
+    acc = {
+        y = 0.25 * v + state.a
+        return { y = y, a = 0.5 * y + state.b, b = -0.25 * v - 0.5 * y }
+    }
+    result = state.y
+}
+~o[t] = fold(~x[-∞ : t])"""
+LONG = {
+    "biquad": BIQUAD,
+    "average": "~o[t] = recursive_ema(~x, 0.2)",
+    "averages": "~o[t] = { a = ema(~x, 0.2), b = rsi(~x, 14) }",
+    "restarts": "~c[t] = ~x[t] > 1.5\n~o[t] = sum(~x[since ~c : t])",
+    "highest since": "~c[t] = ~x[t] > 2\n~o[t] = max(~x[after ~c : t])",
+    "streaks": "reduction fold(v: f64) { init = 0 acc = v > 1 ? 0 : state + 1"
+    " result = state }\n~o[t] = fold(~x[-∞ : t])",
+    "hysteresis": "reduction fold(v: f64) { init = false acc = v > 2 ? true :"
+    " v < -2 ? false : state result = state }\n~o[t] = fold(~x[-∞ : t])",
+    "parity": "reduction fold(v: f64) { init = false acc = v > 0 ? !state : state"
+    " result = state }\n~o[t] = fold(~x[-∞ : t])",
+    "total": "~o[t] = sum(~x[-∞ : t])",
+}
+
+SEQUENTIAL = ("restarts", "highest since", "total")
+"""Folds whose chunks do not go on from guesses."""
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_no_bit_depends_on_chunks_or_workers(name: str) -> None:
+    random = np.random.default_rng(len(name))
+    times = np.cumsum(random.integers(1, 4, ROWS))
+    table = pa.table(
+        {"time": pa.array(times, pa.timestamp("s")), "x": random.normal(size=ROWS)}
+    )
+    with default_costs(least_chunk_work=1000, warmup_rows=100, warmup_share=2):
+        query = tilt.parse(f"{HEAD}{LONG[name]}\noutput ~o\n")
+        expected = query.run(x=table, workers=1).to_arrow()
+        for workers, chunk in ((2, None), (3, None), (1, "1h"), (2, "37s"), (4, "2h")):
+            result = query.run(x=table, workers=workers, chunk=chunk).to_arrow()
+            assert result.equals(expected), (workers, chunk)
+        said = query.explain(inputs={"x": table})
+    if default_workers() > 1:
+        forgets = "chunks go on from states, guessed from the"
+        assert (forgets in said) == (name not in SEQUENTIAL)
