@@ -47,8 +47,8 @@ def cost() -> Iterator[Cost]:
     found = Cost()
     cover, grid, fits = Coverage.__init__, VectorCalls.__init__, memory._would_fit
 
-    def covered(self: Coverage[Any], *given: object) -> None:
-        cover(self, *given)  # type: ignore[arg-type]
+    def covered(self: Coverage[Any], *given: object, resumed: bool = False) -> None:
+        cover(self, *given, resumed=resumed)  # type: ignore[arg-type]
         bounds = [self.work, *self.capacity.values()]
         found.visits = max(found.visits, *map(greatest, bounds))
 
