@@ -18,7 +18,6 @@ folded away still cut: the cuts of a definition say so on their own.
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from tiltpy.ir.construct.strings import fold_string_call
 from tiltpy.ir.cuts import expressions, map_definition
 from tiltpy.ir.nodes import (
     Binary,
@@ -46,13 +45,7 @@ from tiltpy.ir.nodes import (
 from tiltpy.ir.reductions import END, NEWER, OLDER, START, STATE, map_clauses
 from tiltpy.ir.traversal import children, depth, walk, with_children
 from tiltpy.limits import MAX_DEPTH
-from tiltpy.passes.analyses.constants import (
-    fold_binary,
-    fold_call,
-    fold_cast,
-    fold_in,
-    fold_unary,
-)
+from tiltpy.passes.analyses.constants import Operation, fold_operation
 from tiltpy.passes.analyses.strictness import never_phi
 from tiltpy.passes.analyses.substitution import (
     Names,
@@ -62,7 +55,6 @@ from tiltpy.passes.analyses.substitution import (
     presence,
     wrap,
 )
-from tiltpy.string_predicates import match_string
 from tiltpy.types import BOOL, Struct
 
 MAX_PATTERN = 32
@@ -130,6 +122,10 @@ class _ConstantFolder:
 
 def _simplify(expr: Expr) -> Expr:
     """Simplify a node over folded operands."""
+    operands = children(expr)
+    constants = tuple(each for each in operands if isinstance(each, Const))
+    if isinstance(expr, Operation) and len(constants) == len(operands):
+        return fold_operation(expr, constants)
     match expr:
         case Unary() | Binary(
             op="+" | "-" | "*" | "/" | "//" | "%"
@@ -137,31 +133,14 @@ def _simplify(expr: Expr) -> Expr:
         ) | Cast() | Call() | In() | MatchString() | StringCall() | DateComponent(
         ) if _has_phi(expr):  # fmt: skip
             return Phi(expr.type, expr.span)
-        case Unary(operand=Const() as operand):
-            return fold_unary(expr, operand)
         case Unary(op="!", operand=Unary(op="!", operand=inner)):
             return inner
-        case Cast(operand=Const() as operand):
-            return fold_cast(expr, operand)
         case Cast() if expr.operand.type == expr.type:
             return expr.operand
-        case Binary(left=Const() as left, right=Const() as right):
-            return fold_binary(expr, left, right)
         case Binary(op="&&" | "||"):
             return _fold_logical(expr)
         case Binary():
             return _fold_identity(expr)
-        case Call():
-            arguments = tuple(a for a in expr.arguments if isinstance(a, Const))
-            known = len(arguments) == len(expr.arguments)
-            return fold_call(expr, arguments) if known else expr
-        case In(operand=Const() as operand):
-            return fold_in(expr, operand)
-        case MatchString(operand=Const() as operand):
-            matches = match_string(expr.test, str(operand.value), expr.pattern)
-            return Const(matches, BOOL, expr.span)
-        case StringCall():
-            return fold_string_call(expr)
         case If():
             return _fold_if(expr)
         case Exists():

@@ -5,31 +5,18 @@ the row, or neither. Operators combine what is known of their operands.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import assert_never
+from dataclasses import dataclass, field
 
-from tiltpy.ir.construct.strings import fold_string_call
 from tiltpy.ir.nodes import (
     Binary,
     Call,
     Cast,
     Const,
-    DateComponent,
-    Expr,
-    In,
-    MatchString,
     Phi,
     StringCall,
     Unary,
 )
-from tiltpy.passes.analyses.constants import (
-    fold_binary,
-    fold_call,
-    fold_cast,
-    fold_in,
-    fold_unary,
-)
-from tiltpy.string_predicates import match_string
+from tiltpy.passes.analyses.constants import Operation, fold_operation
 from tiltpy.types import BOOL, Scalar
 
 Factors = Mapping[str, float | None]
@@ -62,11 +49,6 @@ def presence_of(operands: list[AffineValue]) -> AffineValue:
     return AffineValue(None, {} if affine else None, reads)
 
 
-Operation = (
-    Unary | Cast | DateComponent | MatchString | StringCall | In | Binary | Call
-)  # fmt: skip
-
-
 def operate(expr: Operation, operands: list[AffineValue]) -> AffineValue:
     """Evaluate a node over evaluated operands."""
     reads = frozenset[str]().union(*(value.reads for value in operands))
@@ -93,28 +75,10 @@ def _fold(expr: Operation, operands: list[Const | Phi | None]) -> Const | Phi | 
     constants = [each for each in operands if isinstance(each, Const)]
     if len(constants) < len(operands):
         return None
-    match expr:
-        case Unary():
-            folded: Expr = fold_unary(expr, constants[0])
-        case Cast():
-            folded = fold_cast(expr, constants[0])
-        case Binary():
-            folded = fold_binary(expr, constants[0], constants[1])
-        case Call(function="min" | "max") if len({*constants}) == 1:
-            return constants[0]
-        case Call():
-            folded = fold_call(expr, tuple(constants))
-        case In():
-            folded = fold_in(expr, constants[0])
-        case MatchString():
-            text = str(constants[0].value)
-            folded = Const(match_string(expr.test, text, expr.pattern), BOOL)
-        case StringCall():
-            folded = fold_string_call(replace(expr, operands=tuple(constants)))
-        case DateComponent():
-            return None
-        case _:
-            assert_never(expr)
+    is_extreme = isinstance(expr, Call) and expr.function in ("min", "max")
+    if is_extreme and len({*constants}) == 1:
+        return constants[0]
+    folded = fold_operation(expr, tuple(constants))
     return folded if isinstance(folded, Const | Phi) else None
 
 

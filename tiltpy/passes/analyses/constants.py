@@ -7,14 +7,33 @@ remainder of floats, and whatever gives a NaN (its sign is the machine's).
 import math
 import operator
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, assert_never
 
 import numpy as np
 
-from tiltpy.ir.nodes import Binary, Call, Cast, Const, Expr, In, Phi, Unary
+from tiltpy.ir.construct.strings import fold_string_call
+from tiltpy.ir.nodes import (
+    Binary,
+    Call,
+    Cast,
+    Const,
+    DateComponent,
+    Expr,
+    In,
+    MatchString,
+    Phi,
+    StringCall,
+    Unary,
+)
+from tiltpy.string_predicates import match_string
 from tiltpy.types import BOOL, F32, Scalar, int_range
 
 Value = bool | int | float
+Operation = (
+    Unary | Cast | DateComponent | MatchString | StringCall | In | Binary | Call
+)  # fmt: skip
+"""Nodes whose values follow from those of their operands."""
 
 
 def constant(value: Value | None, scalar: Scalar, old: Expr) -> Expr:
@@ -22,6 +41,30 @@ def constant(value: Value | None, scalar: Scalar, old: Expr) -> Expr:
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return old
     return Const(value, scalar, old.span)
+
+
+def fold_operation(expr: Operation, operands: tuple[Const, ...]) -> Expr:
+    """Compute an operation on constants; what might differ in a bit stays."""
+    match expr:
+        case Unary():
+            return fold_unary(expr, operands[0])
+        case Cast():
+            return fold_cast(expr, operands[0])
+        case Binary():
+            return fold_binary(expr, operands[0], operands[1])
+        case Call():
+            return fold_call(expr, operands)
+        case In():
+            return fold_in(expr, operands[0])
+        case MatchString():
+            matches = match_string(expr.test, str(operands[0].value), expr.pattern)
+            return Const(matches, BOOL, expr.span)
+        case StringCall():
+            return fold_string_call(replace(expr, operands=operands))
+        case DateComponent():
+            return expr
+        case _:
+            assert_never(expr)
 
 
 def fold_unary(expr: Unary, operand: Const) -> Expr:
