@@ -7,8 +7,8 @@ from tiltpy.abi.layouts import Layout, TimeLayout
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.elements import is_filtered
 from tiltpy.emit.row_access import input_rows
-from tiltpy.ir.nodes import Expr, Query
-from tiltpy.types import Struct, TDom, Type, columns
+from tiltpy.ir.nodes import Expr, Query, TemporalExpr
+from tiltpy.types import Struct, Type, columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +43,10 @@ class ObjectFacts:
         return is_filtered(builder, rows, element)
 
 
-def computed_layout(payload: Type, tdom: TDom, over: Layout | None) -> Layout:
+def computed_layout(definition: TemporalExpr, over: Layout | None) -> Layout:
     """State the layout of computed snapshots, over rows of layout `over` if any."""
-    flagged = isinstance(payload, Struct) or tdom.nulls
-    nullable = tuple(flagged for _ in columns(payload))
+    flagged = isinstance(definition.type, Struct) or definition.tdom.nulls
+    nullable = tuple(flagged for _ in columns(definition.type))
     if over is None:
         return Layout(TimeLayout.INTERVALS, nullable)
     overlapping = over.time is TimeLayout.OVERLAPPING
@@ -70,9 +70,7 @@ def object_facts(query: Query, layouts: Mapping[str, Layout]) -> dict[str, Objec
     for definition in query.definitions:
         over = definition.tdom.rows
         layout = computed_layout(
-            definition.type,
-            definition.tdom,
-            None if over is None else facts[over].layout,
+            definition, None if over is None else facts[over].layout
         )
         facts[definition.name] = ObjectFacts(
             definition.name, definition.type, layout, is_input=False

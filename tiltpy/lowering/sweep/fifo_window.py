@@ -145,14 +145,13 @@ class SlidingWindow:
 
     @property
     def keeps_states(self) -> bool:
-        """Whether the next call takes over its restart: its rows are there again."""
-        restart = self.lo.restart if isinstance(self.lo, LimitedBound) else None
-        return restart is not None and restart.lasts
+        """Whether it leaves its restart to the next call, which sees its rows again."""
+        return self.restart is not None and self.restart.lasts
 
     def finish(self, block: Block, last: LExpr) -> None:
         """Leave the last restart to the next call."""
-        if isinstance(self.lo, LimitedBound) and self.lo.restart is not None:
-            self.lo.restart.leave(block, last)
+        if self.restart is not None:
+            self.restart.leave(block, last)
 
     def _fill(self, block: Block, whole: WholeWindow) -> None:
         """Insert the rows that a loop which steps has already moved `hi` past."""
@@ -236,15 +235,7 @@ class SlidingWindow:
             block.when(lt(self.middle, self.lo.row), flip)
         for track in self._row_tracks():
             track.insert(insertions, self.hi.row)
-        self._arrive(block, now, insertions)
-
-    def _arrive(self, block: Block, now: LExpr, insertions: Block) -> None:
-        """Move `hi` to the loop's time, or behind its row."""
-        if self.window.by_row:
-            assert self.own_row is not None
-            self.hi.run_to(block, self.own_row, insertions)
-        else:
-            self.hi.run(block, now, insertions)
+        self.hi.run(block, now, insertions, to_row=self.own_row)
 
     def _run_limited(self, block: Block, now: LExpr) -> None:
         """Insert the rows that `hi` passes, then move `lo`, which these move.
@@ -257,15 +248,16 @@ class SlidingWindow:
         until = now
         if restart is not None:
             restart.advance(block, now)
-        if restart is not None and not self.window.by_row:
-            until = block.name("until", select(restart.has_come(), now, i64(-ENDLESS)))
+            if not self.window.by_row:
+                come = restart.has_come()
+                until = block.name("until", select(come, now, i64(-ENDLESS)))
         for track in self.tracks.values():
             track.insert(insertions, self.hi.row, marks=False)
         for whole in self.wholes.values():
             whole.insert(insertions, self.hi.row)
         arrived = self.builder.fresh(f"{self.rows.name}.arrived")
         block.set(arrived, self.hi.row)
-        self._arrive(block, until, insertions)
+        self.hi.run(block, until, insertions, to_row=self.own_row)
         self._pass_limited(block, now, arrived)
         if self._stacks():
             self._flip(flip, self.hi.row)

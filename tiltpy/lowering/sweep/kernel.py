@@ -76,9 +76,7 @@ def lower(
                 loop = Sweep(builder, definition, objects, rankings, scan)
         over = definition.tdom.rows
         layout = computed_layout(
-            definition.type,
-            definition.tdom,
-            None if over is None else objects[over].layout,
+            definition, None if over is None else objects[over].layout
         )
         rows = _append(builder, block, loop, definition, layout)
         _unbind(builder, block, rows, definition, seen)

@@ -91,7 +91,7 @@ class MatchCounts:
         self.counts.start(block)
 
     def has_many(self, lo: LExpr, hi: LExpr) -> LExpr:
-        """Whether a window from row `lo` up to `hi` has many."""
+        """Decide whether a window from row `lo` up to `hi` has many."""
         return lt(i64(self.fewest), sub(hi, lo))
 
     def count(self, block: Block, lo: LExpr, hi: LExpr, names: Names) -> LExpr:

@@ -33,7 +33,7 @@ from tiltpy.ir.nodes import (
     UserReduction,
     Window,
 )
-from tiltpy.loops.build import FALSE, INF, NEVER, TRUE, add, conj, disj, i64, lt, sub
+from tiltpy.loops.build import FALSE, INF, NEVER, TRUE, add, conj, disj, i64, lt
 from tiltpy.loops.nodes import Lane, LExpr, Var
 from tiltpy.lowering.sweep.calendar_cells import CalendarCells
 from tiltpy.lowering.sweep.clipped_window import ClippedWindow
@@ -52,7 +52,7 @@ from tiltpy.lowering.sweep.present_window import PresentWindow
 from tiltpy.lowering.sweep.ranking import Rankings
 from tiltpy.lowering.sweep.refolded_window import RefoldedWindow
 from tiltpy.lowering.sweep.restart import Restart
-from tiltpy.lowering.sweep.row_bounds import RowBounds, first_number
+from tiltpy.lowering.sweep.row_bounds import RowBounds, own_number
 from tiltpy.lowering.sweep.running_window import RunningWindow
 from tiltpy.lowering.sweep.tumbling_rows import TumblingWindow
 from tiltpy.lowering.sweep.unordered_window import UnorderedWindow
@@ -267,7 +267,7 @@ class SweepOperands:
 
     @property
     def keeps_states(self) -> bool:
-        """Whether any window leaves states for the next call."""
+        """Whether the next call goes on from states that a window leaves."""
         return any(self._lasting_windows())
 
     @property
@@ -301,10 +301,10 @@ class SweepOperands:
             if slide.window.by_row:
                 assert isinstance(slide, SlidingWindow | RunningWindow)
                 assert own is not None
-                slide.own_row = sub(own, first_number(self.builder, slide.rows))
+                slide.own_row = own_number(self.builder, own, slide.rows)
                 if slide.restart is not None:
-                    first = first_number(self.builder, slide.restart.rows)
-                    slide.restart.own_row = sub(own, first)
+                    rows = slide.restart.rows
+                    slide.restart.own_row = own_number(self.builder, own, rows)
             slide.advance(block, self.now)
             changes.extend(slide.changes())
         for clipped in self.clipped.values():
@@ -313,7 +313,7 @@ class SweepOperands:
         for present in self.present.values():
             if present.window.by_row:
                 assert own is not None
-                present.own_row = sub(own, first_number(self.builder, present.rows))
+                present.own_row = own_number(self.builder, own, present.rows)
             present.advance(block, self.now, leaf)
             changes.extend(present.changes())
         return list(dict.fromkeys(changes))

@@ -53,7 +53,7 @@ class RefoldedWindow(RunningWindow):
 
     @property
     def keeps_states(self) -> bool:
-        """Whether the next call takes over its restart: its rows are there again."""
+        """Whether it leaves its restart to the next call, which sees its rows again."""
         return self.restart is not None and self.restart.lasts
 
     def _resume(self, block: Block) -> None:
@@ -92,11 +92,7 @@ class RefoldedWindow(RunningWindow):
         arriving = block.inner()
         exists = convert(self.rows.exists(self.hi.row), I64)
         arriving.set(self.size, add(self.size, exists))
-        if self.window.by_row:
-            assert self.own_row is not None
-            self.hi.run_to(block, self.own_row, arriving)
-        else:
-            self.hi.run(block, now, arriving)
+        self.hi.run(block, now, arriving, to_row=self.own_row)
         self._move_first(block, near)
         self._compare(block, first, stop, low_before)
         self._fold(block)

@@ -90,10 +90,7 @@ class Restart:
             at = add(add(row, first_number(self.builder, self.rows)), behind)
         begin.set(self.at, at)
         passing.when(passing.name("true", conj(value.valid, value.scalar)), begin)
-        if self.own_row is None:
-            self.bound.run(block, now, passing)
-        else:
-            self.bound.run_to(block, self.own_row, passing)
+        self.bound.run(block, now, passing, to_row=self.own_row)
         block.set(self.moved, ne(self.at, self.before))
 
     def holds(self, rows: ObjectRows, row: LExpr, at: LExpr) -> LExpr:

@@ -52,16 +52,22 @@ class RowBound:
         block.set(self.moved, le(self.due, now))
         self.set(block, add(self.row, convert(self.moved, I64)))
 
-    def run(self, block: Block, now: LExpr, passing: Block | None = None) -> None:
-        """Move for as long as that is due; `passing` runs before each move."""
+    def run(
+        self,
+        block: Block,
+        now: LExpr,
+        passing: Block | None = None,
+        *,
+        to_row: LExpr | None = None,
+    ) -> None:
+        """Move for as long as that is due, or behind a row if one is given.
+
+        `passing` runs before each move.
+        """
         inner = passing or block.inner()
         self.set(inner, add(self.row, i64(1)))
-        block.add(While(le(self.due, now), inner.body()))
-
-    def run_to(self, block: Block, row: LExpr, passing: Block) -> None:
-        """Move behind a row; `passing` runs before each move."""
-        self.set(passing, add(self.row, i64(1)))
-        block.add(While(le(self.row, row), passing.body()))
+        more = le(self.due, now) if to_row is None else le(self.row, to_row)
+        block.add(While(more, inner.body()))
 
     def leap(self, block: Block, now: LExpr, rows: int) -> None:
         """Move by the rows that are due, at most `rows`, without a branch."""
@@ -91,6 +97,11 @@ class RowBound:
     def _bound(self, row: LExpr) -> LExpr:
         start = self.side == "start"
         return self.rows.start_or_never(row) if start else self.rows.end_or_never(row)
+
+
+def own_number(builder: KernelBuilder, row: LExpr, rows: ObjectRows) -> LExpr:
+    """The number of a loop's own row among those of an object."""
+    return sub(row, first_number(builder, rows))
 
 
 def first_number(builder: KernelBuilder, rows: ObjectRows) -> LExpr:

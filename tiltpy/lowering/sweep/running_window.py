@@ -174,10 +174,7 @@ class RunningWindow:
             block.when(self.restart.moved, anew)
         insertions = block.inner()
         self._insert(insertions, self.hi.row)
-        if self.own_row is None:
-            self.hi.run(block, now, insertions)
-        else:
-            self.hi.run_to(block, self.own_row, insertions)
+        self.hi.run(block, now, insertions, to_row=self.own_row)
         self.now = now
 
     def without_checks(self) -> "RunningWindow":
