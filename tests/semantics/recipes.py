@@ -53,7 +53,7 @@ def at_its_end(values: pd.Series) -> pd.Series:
 
 
 def agree(found: pd.DataFrame, expected: pd.DataFrame | pd.Series) -> None:
-    """The same columns at the same times, and enough of them."""
+    """Check that columns have the same times, and enough of them."""
     columns = expected.to_frame() if isinstance(expected, pd.Series) else expected
     assert len(columns) > 20
     assert found.index.tolist() == columns.index.tolist()

@@ -343,7 +343,7 @@ def test_an_indicator_is_talibs(name: str) -> None:
 
 
 def at_rows(table: pa.Table, field: str, times: Times) -> Series:
-    """What an output is at each row, NaN where it is φ."""
+    """List the value of an output at each row, NaN where it is φ."""
     starts, ends = (table[name].to_numpy() for name in ("start", "end"))
     values = table[field].to_numpy().astype(np.float64)
     place = np.searchsorted(ends, times)

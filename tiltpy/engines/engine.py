@@ -127,11 +127,7 @@ class Engine:
 
     def first_state(self, rows: Mapping[str, SnapshotBuffer]) -> RunState:
         """Make the state before any row, for evaluations that keep states."""
-        layouts = {
-            n: buffer.as_overlapping().abi_layout() for n, buffer in rows.items()
-        }
-        kinds = self.group.compile_for(layouts).sweep().signature.states
-        return RunState(states=CallStates.first(kinds))
+        return RunState(states=CallStates.first(self.group.list_states(rows)))
 
     def plan(
         self,

@@ -215,12 +215,8 @@ class KeyedEngine:
             )
         states = None
         if resumed is not None:
-            empty = {
-                name: rows.buffer.as_overlapping() for name, rows in nothing.items()
-            }
-            layouts = {name: buffer.abi_layout() for name, buffer in empty.items()}
-            kernels = self.group.compile_for(layouts)
-            states = KeyStates(kernels.sweep().signature.states)
+            empty = {name: rows.buffer for name, rows in nothing.items()}
+            states = KeyStates(self.group.list_states(empty))
         return KeyedState(keys, held, outputs, {}, states)
 
     def _go_on(

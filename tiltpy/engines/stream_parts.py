@@ -136,7 +136,7 @@ class KeyedPart:
         self._others: dict[str, InputBuffer] = {}
         self._keyed: dict[str, KeyedInputBuffer] = {}
         self.resumed: Mapping[str, Mapping[str, Boundary]] = {}
-        """What outputs need of each input where states are kept."""
+        """The needs of outputs of each input where states are kept."""
 
     @property
     def state(self) -> KeyedState:

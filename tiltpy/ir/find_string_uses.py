@@ -62,7 +62,7 @@ def _calls_strings(body: Expr) -> bool:
 
 
 _Row = object
-"""What names a row within an expression: equal ones are of the same row."""
+"""A name of a row within an expression: equal ones are of the same row."""
 _OfRow = tuple[RowValue, _Row]
 
 
@@ -76,7 +76,7 @@ class _Fold:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Scope:
-    """What names and elements stand for where an expression stands."""
+    """The meaning of names and elements where an expression stands."""
 
     names: Mapping[str, "_Binding"]
     window: str | None

@@ -219,7 +219,7 @@ class Window:
 
     @property
     def last_rows(self) -> int:
-        """How many of the last rows it sees, however far back; 0 if another window."""
+        """The number of last rows that it sees, however far back, or 0."""
         if self.start > ALL_PAST:
             return 0
         if isinstance(self.limit, LastRows):
@@ -419,7 +419,7 @@ class StringCall:
 
     @property
     def key(self) -> str:
-        """What it does, whatever the operands are, as text."""
+        """The function and its constants as text, without the operands."""
         return json.dumps((self.function, self.constants, self.type.name))
 
 

@@ -8,7 +8,7 @@ from bench.workloads.offpath.sampled import MILLION
 LAST = 20
 """Rows of a mean."""
 ALPHA = 0.05
-"""What an exponential average takes of a row."""
+"""The share of a row in an exponential average."""
 GAIN, MIDDLE, PEAK = 0.25, 0.5, 0.5
 """Coefficients of a band-pass filter."""
 PAUSE = 5 * MINUTE

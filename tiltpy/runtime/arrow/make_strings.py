@@ -53,6 +53,10 @@ class StringTable:
     def is_pair(self) -> bool:
         return self.call.function == "concat" and len(self.call.constants) == 3
 
+    def sides(self, entries: I64Array) -> tuple[I64Array, ...]:
+        """Split entries into the codes of their operands."""
+        return (entries >> 32, entries & 0xFFFFFFFF) if self.is_pair else (entries,)
+
     def look_up(self, entries: I64Array) -> tuple[I64Array, BoolArray]:
         """Look up the results for entries, and whether each is there."""
         if self.results is None:
@@ -66,9 +70,8 @@ class StringTable:
 
     def recode(self, ranks: Codes) -> None:
         """Replace codes by others."""
-        left, right = self.entries >> 32, self.entries & 0xFFFFFFFF
-        new = ranks[right].astype(np.int64)
-        self.entries = ranks[left].astype(np.int64) << 32 | new if self.is_pair else new
+        entries = [ranks[side].astype(np.int64) for side in self.sides(self.entries)]
+        self.entries = _join(*entries)
         if self.call.type == STRING and self.results is not None:
             self.results = ranks[self.results]
 
@@ -77,7 +80,7 @@ class StringTable:
         index, size = self.entries, strings
         summands: tuple[Array, ...] = ()
         if self.is_pair and len(index):
-            left, right = self.entries >> 32, self.entries & 0xFFFFFFFF
+            left, right = self.sides(self.entries)
             pairs = index_pairs(left, right, MOST_ENTRIES)
             if pairs is None:
                 raise self._too_large(len(np.unique(left)), len(np.unique(right)))
@@ -105,6 +108,11 @@ class StringTable:
         """Raise a QueryError if each of some strings may meet each of others."""
         if left * right > MOST_PAIRS:
             raise self._too_large(left, right)
+
+
+def _join(left: I64Array, right: I64Array | None = None) -> I64Array:
+    """Make the entries of the codes of one operand, or of two."""
+    return left if right is None else left << 32 | right
 
 
 def _scatter(
@@ -170,8 +178,7 @@ class StringMaker:
 
     def _compute(self, table: StringTable, new: I64Array) -> None:
         """Add entries to a table."""
-        sides = (new >> 32, new & 0xFFFFFFFF) if table.is_pair else (new,)
-        operands = [self.values.take(pa.array(side)) for side in sides]
+        operands = [self.values.take(pa.array(side)) for side in table.sides(new)]
         call = table.call
         if call.type == STRING:
             self._check_bytes(table, operands)
@@ -212,12 +219,11 @@ class StringMaker:
         if not table.is_pair:
             return self._codes(use.operands[0])
         if use.row is not None:
-            left, right = map(self._row_codes, use.row)
-            pairs = pc.unique(pa.array(left << 32 | right))
+            pairs = pc.unique(pa.array(_join(*map(self._row_codes, use.row))))
             return np.sort(pairs.to_numpy())
         left, right = map(self._codes, use.operands)
         table.check_pairs(len(left), len(right))
-        return (left[:, None] << 32 | right[None, :]).ravel()
+        return _join(left[:, None], right[None, :]).ravel()
 
     def _codes(self, sources: Iterable[Source]) -> I64Array:
         there = np.zeros(len(self.values), np.bool_)
@@ -245,10 +251,7 @@ class StringMaker:
         if value not in self._of_rows:
             use = self.uses.calls[value.use]
             assert use.row is not None
-            operands = [self._row_codes(operand) for operand in use.row]
-            entries = operands[0]
-            if len(operands) == 2:
-                entries = operands[0] << 32 | operands[1]
+            entries = _join(*map(self._row_codes, use.row))
             table = self.tables[use.call.key]
             self._of_rows[value] = table.look_up(entries)[0]
         return self._of_rows[value]

@@ -5,7 +5,9 @@ from typing import Generic, TypeVar
 
 from tiltpy.abi.layouts import Layout
 from tiltpy.ir.nodes import Query
+from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrow.encode_strings import Vocabulary
+from tiltpy.runtime.execution.call_states import StateKinds
 from tiltpy.runtime.execution.kernel import Kernels
 
 K_co = TypeVar("K_co", bound=Kernels, covariant=True)
@@ -25,3 +27,10 @@ class OutputGroup(Generic[K_co]):
         self.compile_for = compile_for
         self.inputs = {declared.name for declared in query.inputs}
         self.vocabulary = Vocabulary.of(query)
+
+    def list_states(self, rows: Mapping[str, SnapshotBuffer]) -> StateKinds:
+        """List the states that its sweep kernel for rows of any layout keeps."""
+        layouts = {
+            name: buffer.as_overlapping().abi_layout() for name, buffer in rows.items()
+        }
+        return self.compile_for(layouts).sweep().signature.states
