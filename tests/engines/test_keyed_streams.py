@@ -61,6 +61,7 @@ NUMBERS = {
     "folds": 10,
     "regular": 10,
     "open": 40,
+    "open rows": 40,
 }
 DEEPER = 50
 
@@ -88,8 +89,8 @@ def draw_case(kind: str, seed: int) -> KeyedCase:
             seed,
             exact=True,
             specials=special,
-            over_rows=kind == "rows",
-            open_windows=kind == "open",
+            over_rows="rows" in kind,
+            open_windows="open" in kind,
             over_cells=kind == "cells",
         )
     inputs = {name: in_order(rows) for name, rows in case.inputs.items()}

@@ -22,8 +22,9 @@ from tests.compiled import (
 from tests.datasets import joined, prices
 from tests.random.key_rows import draw_lifetime
 from tests.random.made_strings import random_text_case
-from tests.random.open_windows import random_open_case
+from tests.random.open_windows import open_windows, random_open_case
 from tests.random.queries import Case, random_case
+from tests.random.row_queries import random_row_case
 from tiltpy.compiler.options import CompileOptions
 from tiltpy.compiler.query_kernels import Compiler
 from tiltpy.engines.out_of_core import stream
@@ -126,6 +127,18 @@ def test_streams_with_open_windows_equal_the_interpreter(*, deep: bool) -> None:
             check_streamed(case, seed)
             checked += 1
     assert checked > 40
+
+
+def test_streams_over_rows_with_open_windows_equal_the_interpreter(
+    *, deep: bool
+) -> None:
+    checked = 0
+    for seed in range(20_000 if deep else 60):
+        case = open_windows(random_row_case(seed, exact=True), seed)
+        if case is not None:
+            check_streamed(case, seed)
+            checked += 1
+    assert checked > 20
 
 
 def check_streamed(case: Case, seed: int) -> None:

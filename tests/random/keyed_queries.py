@@ -19,7 +19,7 @@ from tests.random.interval_cells import with_interval_cells
 from tests.random.key_columns import Family, random_family, written
 from tests.random.key_rows import KeyedInput, Row, RowWriter
 from tests.random.made_strings import random_text_case
-from tests.random.open_windows import random_open_case
+from tests.random.open_windows import open_windows as with_open_windows
 from tests.random.pane_folds import FoldWriter
 from tests.random.payloads import random_payload_case
 from tests.random.queries import Case, random_case
@@ -115,8 +115,10 @@ def random_keyed_case(
         draw = random_row_case
     if texts:
         draw = random_text_case
-    case = random_open_case(seed) if open_windows else None
-    case = case or draw(seed, exact=exact, specials=specials)
+    case = draw(seed, exact=exact, specials=specials)
+    if open_windows:
+        drawn = case if over_rows else random_case(seed, exact=True)
+        case = with_open_windows(drawn, seed) or case
     if over_cells:
         case = with_interval_cells(case, seed, beside=True)
     keys = _key_sets(random, case.query)

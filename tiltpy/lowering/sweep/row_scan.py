@@ -15,7 +15,7 @@ from tiltpy.emit.output_arrays import OutputArrays, write_snapshot, write_value
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.emit.values import LoopValue
 from tiltpy.ir.nodes import CutPoint, TemporalExpr
-from tiltpy.loops.build import INF, TRUE, add, conj, convert, i64, lt, sub
+from tiltpy.loops.build import INF, NEVER, TRUE, add, conj, convert, i64, lt, sub
 from tiltpy.loops.nodes import Bin, For, LExpr, Var
 from tiltpy.lowering.sweep.cursors import PointRead, ScanCursor
 from tiltpy.lowering.sweep.operands import SweepOperands
@@ -87,6 +87,8 @@ class RowScanLoop:
             self.halves[0].operands.start(block, i64(0))
             block.set(count, sub(last, first) if self.implicit else i64(0))
             block.add(For(row, first, last, body.body()))
+            if self.operands.keeps_states:
+                self._finish(block)
             return count
         block.set(count, sub(last, first))
         # Of an odd number the row in the middle is computed twice.
@@ -101,6 +103,15 @@ class RowScanLoop:
         assert self.implicit, "each row has a place"
         block.add(For(row, i64(0), sub(last, middle), body.body()))
         return count
+
+    def _finish(self, block: Block) -> None:
+        """Leave the states of the last time that is owned, if any is."""
+        reached = self.builder.number(SlotKind.REACHED, self.definition.name)
+        behind = block.inner()
+        now = self.halves[0].now
+        behind.set(now, reached)
+        self.operands.finish(behind, now)
+        block.when(lt(NEVER, reached), behind)
 
     def _stamp(self, row: LExpr) -> LExpr:
         if self.definition.tdom.at_ends:
@@ -162,5 +173,7 @@ class RowScanLoop:
             structures=self.operands.structures(),
             strict=(own,),
             recomputed=self.operands.recomputed_windows(),
+            resumes=self.operands.resumes,
+            keeps_states=self.operands.keeps_states,
             stamped=True,
         )

@@ -151,6 +151,8 @@ class RunningWindow:
             behind = block.inner()
             self.hi.set(behind, self.hi.row)
             self.own_row = None  # the state is of all rows up to the time
+            if self.restart is not None:
+                self.restart.own_row = None
             self.advance(behind, last)
             behind.set(self.reached, add(last, i64(self.window.end)))
             self.lasting.leave(block, behind)

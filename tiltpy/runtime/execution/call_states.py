@@ -51,8 +51,15 @@ class CallStates:
         return address(array) + array.itemsize * self.entries
 
     def check(self, signature: Signature) -> None:
-        """Check that they are those of a kernel, which rows of one layout all have."""
-        assert signature.states == self.kinds, "other states than those before"
+        """Check that they are those of a kernel, in the order of its query.
+
+        Names are numbered among all variables, of which other layouts have others.
+        """
+        ours, theirs = (
+            [(name == CONTROL, scalar) for name, scalar in kinds]
+            for kinds in (self.kinds, signature.states)
+        )
+        assert ours == theirs, "other states than those before"
 
 
 def fresh_arrays(kinds: StateKinds, count: int) -> list[Array]:
