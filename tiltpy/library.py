@@ -9,6 +9,8 @@ expression over the caller's time domain, which becomes an object. This file is 
 by `pytest tests/semantics/test_library.py --update-golden`.
 """
 
+from math import inf
+
 from tiltpy.frontend.python.expressions import Expression, Value, call
 from tiltpy.frontend.python.times import lift_time
 
@@ -206,10 +208,10 @@ def steady(c: Expression, w: Value) -> Expression:
     return call("steady", c, lift_time(w))
 
 
-def ffill(x: Expression, gap: Value) -> Expression:
+def ffill(x: Expression, gap: Value = inf) -> Expression:
     """The value, or in a gap the last one.
 
-    That must have ended less than `gap` before.
+    With a `gap` it must have ended less than that before.
     """
     return call("ffill", x, lift_time(gap))
 
@@ -248,8 +250,8 @@ def resample_linear(x: Expression, period: Value) -> Expression:
     return call("resample_linear", x, lift_time(period))
 
 
-def asof(x: Expression, age: Value) -> Expression:
-    """The last value, if it ended less than `age` before."""
+def asof(x: Expression, age: Value = inf) -> Expression:
+    """The last value; with an `age` one that ended less than that before."""
     return call("asof", x, lift_time(age))
 
 

@@ -297,7 +297,7 @@ def test_a_span_computes_the_keys_that_it_touches(
     "expression",
     [
         "mean(~x[h-20 : h])",
-        "sum(~x[-∞ : h]) + max(~x[since ~c : h])",
+        "sum(~x[-∞ : h]) + max(~x[since ~c : h]) + ffill(~x)",
         "mean(~x[last 5 : h]) + ~x[last : h]",
     ],
 )

@@ -304,7 +304,7 @@ def test_windows_of_all_the_past_keep_states_and_no_rows() -> None:
         "reduction halve(v: f64) { init = 0.0 acc = 0.5 * state + v result = state }\n"
         "~c[t] = ~x[t] == 0\n"
         "~o[t] = ~x[t] != φ ? { n = count(~x[-∞ : t]), s = sum(~x[since ~c : t]),\n"
-        "    h = halve(~x[-∞ : t]) } : φ\n"
+        "    h = halve(~x[-∞ : t]), f = first(~x[-∞ : t]), l = ffill(~x) } : φ\n"
         "output ~o\n"
     )
     last: dict[str, object] = {}
@@ -318,6 +318,8 @@ def test_windows_of_all_the_past_keep_states_and_no_rows() -> None:
     assert last["n"] == rows
     assert last["s"] == sum(range(8)) / 8
     assert last["h"] == pytest.approx(halves)
+    assert last["f"] == 0
+    assert last["l"] == 7 / 8
 
 
 def test_no_rows_still_have_a_schema() -> None:

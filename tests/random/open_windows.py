@@ -105,7 +105,8 @@ class _Opener:
         if not isinstance(node, Reduce) or node.bounds or self.random.random() < 0.3:
             return node
         self.opened = True
-        if node.reduction in ("first", "last") and isinstance(node.element, Element):
+        is_end = node.reduction in ("first", "last")
+        if is_end and isinstance(node.element, Element) and self.random.random() < 0.7:
             window = self.look(node)
             name = "first" if window.look == "next" else "last"
             return replace(node, window=window, reduction=name)

@@ -21,6 +21,8 @@ expression over the caller's time domain, which becomes an object. This file is 
 by `pytest tests/semantics/test_library.py --update-golden`.
 """
 
+from math import inf
+
 from tiltpy.frontend.python.expressions import Expression, Value, call
 from tiltpy.frontend.python.times import lift_time
 '''

@@ -69,6 +69,7 @@ LONG = {
     " v < -2 ? false : state result = state }\n~o[t] = fold(~x[-∞ : t])",
     "parity": "reduction fold(v: f64) { init = false acc = v > 0 ? !state : state"
     " result = state }\n~o[t] = fold(~x[-∞ : t])",
+    "last": "~o[t] = ~x[t-2] == φ ? last(v for v in ~x[-∞ : t] if v > 1) : φ",
     "total": "~o[t] = sum(~x[-∞ : t])",
 }
 

@@ -416,6 +416,9 @@ def test_filling() -> None:
     expected = pd.Series(CLEAN, dtype=float).ffill(limit=2)
     found = per_tick(run("ffill(~x, 3)", x=CLEAN))
     same(found, [None if math.isnan(v) else v for v in expected])
+    ever = pd.Series(CLEAN, dtype=float).ffill()
+    for text in ("ffill(~x)", "ffill(~x, ∞)", "asof(~x)", "asof(~x, age=∞)"):
+        same(per_tick(run(text, x=CLEAN)), [None if math.isnan(v) else v for v in ever])
     fill = [-1.5 if v is None else v for v in X]
     same(per_tick(run("fill(~x, -1.5)", x=X)), fill)
 

@@ -6,14 +6,25 @@ do, with NaN beyond the end.
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 
 from tiltpy.aggregates.aggregate import Aggregate, Combine, State
 from tiltpy.aggregates.central_moments import ORDERS, moments_of
 from tiltpy.aggregates.user_defined import user_aggregate
 from tiltpy.emit.builder import Block
-from tiltpy.emit.values import LoopValue
+from tiltpy.emit.values import LoopValue, zero
 from tiltpy.ir.nodes import UserReduction
-from tiltpy.loops.build import convert, f64, greatest, i64, least
+from tiltpy.loops.build import (
+    FALSE,
+    TRUE,
+    convert,
+    disj,
+    f64,
+    greatest,
+    i64,
+    least,
+    select,
+)
 from tiltpy.loops.nodes import Bin, CallFn, LExpr, Num
 from tiltpy.ops import BinaryOp
 from tiltpy.types import BOOL, F32, F64, I32, I64, U64, Scalar, Type, int_range
@@ -72,6 +83,27 @@ LAST = Aggregate(
     lambda _block, row, _value: (row,),
     lambda _, a, b: (greatest(a[0], b[0]),),
 )
+
+
+@lru_cache
+def value_aggregate(reduction: str, scalar: Scalar) -> Aggregate:
+    """The aggregate of `first` or `last` that keeps the value, and whether it has one.
+
+    It serves where the row may be gone from memory by then.
+    """
+
+    def combine(_: Block, a: State, b: State) -> State:
+        kept, other = (a, b) if reduction == "first" else (b, a)
+        return disj(a[0], b[0]), select(kept[0], kept[1], other[1])
+
+    return Aggregate(
+        f"{reduction}.value",
+        (BOOL, scalar),
+        (FALSE, zero(scalar)),
+        lambda _block, _row, value: (TRUE, value.scalar),
+        combine,
+        ordered=True,
+    )
 
 
 def _key(scalar: Scalar) -> Scalar:

@@ -1,6 +1,7 @@
 """Times in a query: constants in ticks, and references relative to a time variable."""
 
 from dataclasses import dataclass
+from math import inf
 
 from tiltpy.errors import QueryError
 from tiltpy.frontend.elaboration.poison import Poison
@@ -96,6 +97,20 @@ def is_duration(expr: syntax.Expr, times: Times) -> bool:
     return False
 
 
+def is_endless(expr: syntax.Expr, times: Times) -> bool:
+    """Tell whether a length is ∞."""
+    match expr:
+        case syntax.Paren(operand=operand):
+            return is_endless(operand, times)
+        case syntax.Number(value=value):
+            return value == inf
+        case syntax.Name(text=text):
+            param = times.params.get(text)
+            return isinstance(param, Const) and param.value == inf
+        case _:
+            return False
+
+
 def read_whole_number(expr: syntax.Expr, times: Times) -> int | None:
     """Evaluate an expression of whole constants; None if it has other operands."""
     try:
@@ -159,7 +174,7 @@ def _linear(
 def _whole(number: syntax.Number) -> int:
     if isinstance(number.value, int):
         return number.value
-    if number.value == float("inf"):
+    if number.value == inf:
         hint = "offsets, windows and precisions have a length, like 1d"
         raise QueryError("E0109", "a time here is finite", number.span, hint)
     hint = "write a duration, like 500ms"
@@ -176,6 +191,10 @@ def _read_name(name: syntax.Name, time: str | None, times: Times) -> tuple[int, 
             scalar.is_integer or scalar == INT_LITERAL
         ):
             return 0, count
+        case Const(value=value) if value in (inf, -inf):
+            message = f"`{name.text}` is ∞, and a time here is finite"
+            hint = f"give `{name.text}` a length, like 1h"
+            raise QueryError("E0109", message, name.span, hint)
         case Const(type=scalar):
             raise QueryError(
                 "E0107",

@@ -10,9 +10,11 @@ from dataclasses import replace
 
 from tiltpy.errors import QueryError
 from tiltpy.frontend.elaboration.elaborator import Elaborator
+from tiltpy.frontend.elaboration.scope import Scope
 from tiltpy.frontend.elaboration.tick_constants import (
     check_range,
     is_duration,
+    is_endless,
     read_constant,
     read_offset,
 )
@@ -80,7 +82,7 @@ def read_window(elaborator: Elaborator, ref: syntax.Ref, resolve: Resolve) -> Wi
             right=syntax.CellCount() as cells,
         ) if text == elaborator.scope.time:
             return _read_cells(elaborator, ref, cells, stop)
-        case _ if _is_all_past(ref.start):
+        case _ if _is_all_past(ref.start, elaborator.scope):
             pass
         case _:
             return _read_fixed(elaborator, ref, stop)
@@ -164,13 +166,15 @@ def _read_cells(
     return Window(ref.object, reach, 0, cells=span, span=ref.span)
 
 
-def _is_all_past(start: syntax.Expr) -> bool:
-    """Tell whether a left end is -∞."""
+def _is_all_past(start: syntax.Expr, scope: Scope) -> bool:
+    """Tell whether a left end is -∞, or a time minus ∞."""
     match start:
         case syntax.Paren(operand=operand):
-            return _is_all_past(operand)
-        case syntax.PrefixOperation(op="-", operand=syntax.Number(value=float(value))):
-            return value == float("inf")
+            return _is_all_past(operand, scope)
+        case syntax.PrefixOperation(op="-", operand=length):
+            return is_endless(length, scope.times)
+        case syntax.InfixOperation(op="-", left=syntax.Name(text=time), right=length):
+            return time == scope.time and is_endless(length, scope.times)
         case _:
             return False
 

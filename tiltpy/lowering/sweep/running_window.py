@@ -8,10 +8,10 @@ row is folded once, or twice where it overlaps a restart.
 from copy import copy
 from dataclasses import replace
 
-from tiltpy.aggregates.built_in import COUNT, FIRST, LAST
+from tiltpy.aggregates.built_in import COUNT
 from tiltpy.aggregates.finalize import finish
 from tiltpy.emit.builder import Block, KernelBuilder
-from tiltpy.emit.elements import element_of, row_value
+from tiltpy.emit.elements import element_of
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.emit.values import LoopValue
 from tiltpy.ir.nodes import Expr, Reduce, Window
@@ -36,7 +36,7 @@ from tiltpy.lowering.sweep.order_statistics import WholeWindow
 from tiltpy.lowering.sweep.ranking import Rankings
 from tiltpy.lowering.sweep.restart import Restart
 from tiltpy.lowering.sweep.row_bounds import RowBounds
-from tiltpy.lowering.sweep.window_elements import OF_ANY, Track, aggregate_of
+from tiltpy.lowering.sweep.window_elements import OF_ANY, Track
 from tiltpy.ops import WHOLE_WINDOW
 from tiltpy.types import ENDLESS, I64, STRING
 
@@ -78,11 +78,10 @@ class RunningWindow:
     def keeps_states(self) -> bool:
         """Whether its states are all that a later call needs of rows before.
 
-        Rows that a state numbers, and structures of all values, are not.
+        Codes of strings, and structures of all values, are not.
         """
-        states = {each for track in self.tracks.values() for each in track.running}
         codes = any(variable.type == STRING for variable in self._variables())
-        return not (codes or self.wholes or states & {FIRST, LAST})
+        return not (codes or self.wholes)
 
     def _variables(self) -> list[Var]:
         """The variables that the next call takes over, in an order of the query."""
@@ -276,13 +275,14 @@ class RunningWindow:
         track = self.track(node.element)
         if node.reduction in track.evictable:
             return track.evictable[node.reduction].value(block)
+        if node.reduction in ("first", "last"):
+            occupied, value = track.running_state(block, track.aggregate(node))
+            return LoopValue(node.type, value, occupied)
         (count,) = track.running[COUNT]
         occupied = block.name("some", lt(i64(0), count))
         if node.reduction == "count":
             return LoopValue(node.type, count, TRUE)
-        state = track.running_state(block, aggregate_of(self.builder, node))
-        if node.reduction in ("first", "last"):
-            return row_value(block, self.rows, node, state[0], occupied)
+        state = track.running_state(block, track.aggregate(node))
         result = finish(block, node, state, count)
         if self.occupied and not track.filtered and node.reduction in OF_ANY:
             return replace(result, valid=TRUE)

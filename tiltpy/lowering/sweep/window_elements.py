@@ -7,7 +7,7 @@ exactly has one running state instead.
 """
 
 from tiltpy.aggregates.aggregate import Aggregate, State, lift_where, name_state
-from tiltpy.aggregates.built_in import COUNT, aggregate_for
+from tiltpy.aggregates.built_in import COUNT, aggregate_for, value_aggregate
 from tiltpy.aggregates.user_defined import Slide, code_of, slide_of
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.elements import element_of, is_filtered
@@ -30,7 +30,7 @@ from tiltpy.loops.build import (
 )
 from tiltpy.loops.nodes import Array, For, LExpr, Store, Var
 from tiltpy.ops import REDUCTIONS
-from tiltpy.types import BOOL, I64
+from tiltpy.types import BOOL, I64, Scalar
 
 OF_ANY = frozenset(rule.name for rule in REDUCTIONS.values() if rule.never_null)
 """Reductions that are never φ over a window with a row."""
@@ -114,10 +114,22 @@ class Track:
                 state = EvictableState(self.builder, reduction, folds_on=self.folds_on)
                 self.evictable[reduction.name] = state
             return
-        if self.filtered:
+        keeps_value = self.folds_on and node.reduction in ("first", "last")
+        if self.filtered and not keeps_value:
             self.add(COUNT)
         if self.filtered or node.reduction not in ("count", "first", "last"):
-            self.add(aggregate_of(self.builder, node))
+            self.add(self.aggregate(node))
+
+    def aggregate(self, node: Reduce) -> Aggregate:
+        """The aggregate of a reduction besides the count.
+
+        A fold that goes on keeps values: its rows may have left memory.
+        """
+        scalar = node.element.type
+        if self.folds_on and node.reduction in ("first", "last"):
+            assert isinstance(scalar, Scalar)
+            return value_aggregate(node.reduction, scalar)
+        return aggregate_of(self.builder, node)
 
     def add(self, aggregate: Aggregate) -> None:
         """Add the states of an aggregate, once."""
@@ -125,7 +137,8 @@ class Track:
             return
         label, fresh = f"{self.rows.name}.{aggregate.name}", self.builder.fresh
         self.running[aggregate] = tuple(fresh(label, t) for t in aggregate.types)
-        if self.folds_on and any(scalar.is_float for scalar in aggregate.types):
+        rounds = any(each.is_float for each in aggregate.types)
+        if self.folds_on and rounds and not aggregate.ordered:
             label = f"{label}.blocks"
             self.blocks[aggregate] = tuple(fresh(label, t) for t in aggregate.types)
         if self.folds_on:

@@ -49,6 +49,8 @@ def summarize(
     if isinstance(node.window.limit, Since):
         return FoldSummary(f"segmented, restarts at ~{node.window.limit.object}", 0)
     reduction = user_reductions.get(node.reduction)
+    if node.reduction == "last":
+        return FoldSummary("of the last row", 0)
     if reduction is None:
         return FoldSummary("of all rows, never forgets: sequential", None)
     try:
