@@ -45,12 +45,17 @@ from tiltpy.ir.keys import keys_of
 from tiltpy.ir.print.query import format_query
 from tiltpy.lifetimes import LIFETIMES, Interval, Lifetime
 from tiltpy.passes import resolve_boundaries
+from tiltpy.runtime.arrays.dictionary import Strings
+from tiltpy.runtime.arrow.encode_strings import Vocabulary
+from tiltpy.runtime.execution.call_states import CallStates, fresh_arrays
 from tiltpy.runtime.execution.output_group import OutputGroup
 from tiltpy.runtime.execution.run_options import RunOptions
+from tiltpy.runtime.execution.state_strings import StateStrings
 from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.keyed.keyed_run import KeyedRun
 from tiltpy.runtime.results.key_columns import KeySnapshots
 from tiltpy.runtime.results.result import Result
+from tiltpy.types import I64, STRING
 
 MB = 1 << 20
 BATCH = 10
@@ -263,6 +268,57 @@ def test_inputs_of_different_rates_with_and_without_keys() -> None:
                 several = sort_rows(several)
             whole = expected[name].to_arrow().combine_chunks()
             assert several.combine_chunks().equals(whole), f"~{name}, seed {seed}"
+
+
+@pytest.mark.parametrize("keys", ["", "by k "])
+def test_strings_of_states_outlive_the_dictionaries_of_spans(keys: str) -> None:
+    """Each row has strings of its own, and every span another dictionary."""
+    query = tilt.parse(
+        f"input x {keys}: {{ word: string, n: i64 }} point time t\n"
+        "reduction greatest(v: string) {\n"
+        '    init = ""\n    acc = v > state ? v : state\n    result = state\n}\n'
+        "~c[t] = ~x[t].n % 7 == 0\ne = Rows(~x)\n"
+        "~o[t] = {\n    a = first(~x[-∞ : t].word),\n    b = last(~x[-∞ : t].word),\n"
+        "    c = min(~x[-∞ : t].word),\n    d = max(~x[since ~c : t].word),\n"
+        "    e = greatest(~x[-∞ : t].word)\n}\n"
+        "~r[e] = last(~x[-∞ : row e])\n"
+        "output ~o, ~r"
+    )
+    random = np.random.default_rng(11)
+    numbers = random.permutation(4000)
+    words = [None if n % 11 == 0 else f"{n:04d} word" for n in numbers]
+    table = pa.table(
+        {
+            "t": np.arange(4000) // 3,
+            "k": random.integers(0, 9, 4000),
+            "word": pa.array(words, pa.string()),
+            "n": numbers,
+        }
+    )
+    expected = query.run(x=table)
+    batches: Any = (table.slice(n, 100) for n in range(0, 4000, 100))
+    parts = list(query.stream(x=batches, memory="100kB"))
+    assert len(parts) > 2
+    for name in query.query.outputs:
+        several = pa.concat_tables([part[name].to_arrow() for part in parts])
+        whole = expected[name].to_arrow().combine_chunks()
+        if keys:
+            several, whole = sort_rows(several), sort_rows(whole)
+        assert several.combine_chunks().equals(whole), f"~{name}"
+
+
+def test_strings_that_no_state_has_are_forgotten() -> None:
+    strings, count = StateStrings(), 10
+    kinds = (("control", I64), ("word", STRING))
+    states = CallStates(kinds, fresh_arrays(kinds, count), np.arange(count), strings)
+    for number in range(600):
+        _, merged = states.encode(Vocabulary((), ordered=True), {})
+        words = [merged.values[code].as_py() for code in states.arrays[1] if number]
+        assert words == [f"{number - 1} {n}" for n in range(count * (number > 0))]
+        made = Strings.of([f"{number} {n}" for n in reversed(range(count))])
+        states.arrays[1][:] = np.arange(count)[::-1]
+        states.keep(made)
+    assert len(strings) < 2000
 
 
 # What an evaluation costs

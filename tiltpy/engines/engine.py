@@ -111,6 +111,8 @@ class Engine:
         if run is not None:
             self._announce(run, whole=whole)
             run.stitch(stitchers)
+            if state.states is not None:
+                state.states.keep(strings)
         pieces, waiting = {}, {n: p for n, p in state.open.items() if n not in ranges}
         for name, stitcher in stitchers.items():
             complete = stitcher.finish()
@@ -139,7 +141,8 @@ class Engine:
         check_cells(self.group.query, rows)
         if state.states is not None:
             rows = {name: buffer.as_overlapping() for name, buffer in rows.items()}
-        coded, strings = encode(self.group.vocabulary, rows)
+        begin = encode if state.states is None else state.states.encode
+        coded, strings = begin(self.group.vocabulary, rows)
         layouts = {name: buffer.abi_layout() for name, buffer in coded.items()}
         kernels = self.group.compile_for(layouts)
         whole = ranges is None

@@ -162,7 +162,8 @@ class KeyedEngine:
             name: each.buffer if isinstance(each, Groups) else each
             for name, each in rows.items()
         }
-        coded, strings = encode(self.group.vocabulary, buffers)
+        begin = encode if states is None else states.encode
+        coded, strings = begin(self.group.vocabulary, buffers)
         return KeyedRun(
             self.group.query,
             self.group.compile_for,
@@ -294,6 +295,8 @@ class KeyedEngine:
         for name, snapshots in run.run().items():
             of = state.outputs[name].definition.type
             made[name] = gather_keys(snapshots, len(keys), of, run.strings)
+        if states is not None:
+            states.keep(run.strings)
         return made, run.strings
 
 

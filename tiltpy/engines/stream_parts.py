@@ -29,13 +29,22 @@ from tiltpy.runtime.incremental.state import (
     KeyedInputBuffer,
     OutputProgress,
 )
-from tiltpy.types import ENDLESS, Boundary
+from tiltpy.types import ENDLESS, STRING, Boundary
 
 
 def _sign(group: OutputGroup[Kernels], layouts: Mapping[str, Layout]) -> Signature:
     """Find the signature of the sweep kernel for rows of these layouts."""
     some = {declared.name: layouts[declared.name] for declared in group.query.inputs}
     return group.compile_for(some).sweep().signature
+
+
+def _resumes(group: OutputGroup[Kernels], signature: Signature) -> bool:
+    """Tell whether states of a kernel stand for rows.
+
+    Strings that functions make are made of those of rows alone.
+    """
+    strings = any(scalar == STRING for _, scalar in signature.states)
+    return signature.resumes and not (strings and group.vocabulary.uses.calls)
 
 
 def _list_dense(signature: Signature) -> list[int]:
@@ -74,7 +83,7 @@ class UnkeyedPart:
         Lists the precisions of objects that have a snapshot in every cell.
         """
         signature = _sign(self.group, layouts)
-        if signature.resumes:
+        if _resumes(self.group, signature):
             rows = {name: source.rows() for name, source in self.inputs.items()}
             self.state = self.engine.first_state(rows)
             resumed = resolve_boundaries(self.group.query, "resumed")
@@ -166,7 +175,9 @@ class KeyedPart:
         query = resolve_boundaries(self.group.query, "counted")
         nothing = {n: inputs[n].feed.nothing for n in self.group.inputs}
         layouts = {name: rows.buffer.abi_layout() for name, rows in nothing.items()}
-        resumes = has_open_windows(query) and _sign(self.group, layouts).resumes
+        resumes = has_open_windows(query) and _resumes(
+            self.group, _sign(self.group, layouts)
+        )
         check_streamed(query, self.traits, holding, resumes=resumes)
         resumed = None
         if resumes:

@@ -5,6 +5,7 @@ stay. So one running state serves every reduction, those without `merge` too, an
 row is folded once, or twice where it overlaps a restart.
 """
 
+from collections.abc import Iterator
 from copy import copy
 from dataclasses import replace
 
@@ -28,9 +29,10 @@ from tiltpy.loops.build import (
     mul,
     ne,
     negate,
+    select,
     sub,
 )
-from tiltpy.loops.nodes import Bin, For, LExpr, Var, While
+from tiltpy.loops.nodes import Bin, For, LExpr, Num, Var, While
 from tiltpy.lowering.sweep.lasting_states import LastingStates
 from tiltpy.lowering.sweep.order_statistics import WholeWindow
 from tiltpy.lowering.sweep.ranking import Rankings
@@ -38,7 +40,10 @@ from tiltpy.lowering.sweep.restart import Restart
 from tiltpy.lowering.sweep.row_bounds import RowBounds
 from tiltpy.lowering.sweep.window_elements import OF_ANY, Track
 from tiltpy.ops import WHOLE_WINDOW
-from tiltpy.types import ENDLESS, I64, STRING
+from tiltpy.types import ENDLESS, I64, STRING, int_range
+
+NO_STRING = Num(int_range(STRING)[1], STRING)
+"""What is left to the next call for the extreme of no strings."""
 
 
 class RunningWindow:
@@ -78,10 +83,9 @@ class RunningWindow:
     def keeps_states(self) -> bool:
         """Whether its states are all that a later call needs of rows before.
 
-        Codes of strings, and structures of all values, are not.
+        Structures of all values are not.
         """
-        codes = any(variable.type == STRING for variable in self._variables())
-        return not (codes or self.wholes)
+        return not self.wholes
 
     def _variables(self) -> list[Var]:
         """The variables that the next call takes over, in an order of the query."""
@@ -94,6 +98,16 @@ class RunningWindow:
             for evictable in track.evictable.values():
                 variables += [evictable.count, *evictable.state]
         return variables
+
+    def _ordered_codes(self) -> Iterator[tuple[Var, LExpr, LExpr]]:
+        """Yield the states that are the least or the greatest of codes of strings.
+
+        With each whether it has any, and what it is if not.
+        """
+        for track in self.tracks.values():
+            for aggregate, state in track.running.items():
+                if aggregate.types == (STRING,):
+                    yield state[0], lt(i64(0), track.count()), aggregate.identity[0]
 
     def reduce(self, node: Reduce) -> None:
         """Add a reduction over the window."""
@@ -142,6 +156,8 @@ class RunningWindow:
         if self.restart is not None:
             self.restart.resume(behind, self.reached)
             behind.set(self.lo, i64(0))
+        for state, has_any, identity in self._ordered_codes():
+            behind.set(state, select(has_any, state, identity))
         self.lasting.take_over(block, behind)
 
     def finish(self, block: Block, last: LExpr) -> None:
@@ -154,6 +170,8 @@ class RunningWindow:
                 self.restart.own_row = None
             self.advance(behind, last)
             behind.set(self.reached, add(last, i64(self.window.end)))
+            for state, has_any, _ in self._ordered_codes():
+                behind.set(state, select(has_any, state, NO_STRING))
             self.lasting.leave(block, behind)
 
     def _reset(self, block: Block) -> None:

@@ -4,16 +4,20 @@ One call has the entry of a run without keys, or that of its key: the arrays out
 calls, which change them in place.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from tiltpy.abi.signature import CONTROL, LEFT, Signature
+from tiltpy.runtime.arrays.dictionary import Strings
 from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.pool import Array, dtype_of
+from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrays.views import address
-from tiltpy.types import Scalar
+from tiltpy.runtime.arrow.encode_strings import Vocabulary, encode
+from tiltpy.runtime.execution.state_strings import NO_CODE, CodeArray, StateStrings
+from tiltpy.types import STRING, Scalar
 
 StateKinds = tuple[tuple[str, Scalar], ...]
 """The names and types of a kernel's state arrays."""
@@ -23,12 +27,14 @@ StateKinds = tuple[tuple[str, Scalar], ...]
 class CallStates:
     """State arrays of a kernel whose states are `kinds`, with an entry for each call.
 
-    That of call `k` is `entries[k]`, or `entries` where there is one call.
+    That of call `k` is `entries[k]`, or `entries` where there is one call. `strings`
+    are those of all entries.
     """
 
     kinds: StateKinds
     arrays: Sequence[Array]
     entries: I64Array | int = 0
+    strings: StateStrings = field(default_factory=StateStrings)
 
     @staticmethod
     def first(kinds: StateKinds) -> "CallStates":
@@ -44,6 +50,28 @@ class CallStates:
         """Select those of one call."""
         assert not isinstance(self.entries, int)
         return replace(self, entries=int(self.entries[call]))
+
+    def encode(
+        self, vocabulary: Vocabulary, rows: Mapping[str, SnapshotBuffer]
+    ) -> tuple[Mapping[str, SnapshotBuffer], Strings]:
+        """Encode the rows of inputs with one dictionary for these states, too."""
+        arrays = self._string_arrays()
+        if not arrays:
+            return encode(vocabulary, rows)
+        return self.strings.encode(vocabulary, rows, arrays, self._every_entry())
+
+    def keep(self, strings: Strings) -> None:
+        """Keep the strings of an evaluation, which `encode` began."""
+        arrays = self._string_arrays()
+        if arrays:
+            self.strings.keep(strings, arrays, self._every_entry())
+
+    def _string_arrays(self) -> list[CodeArray]:
+        pairs = zip(self.kinds, self.arrays, strict=True)
+        return [a.view(np.int32) for (_, scalar), a in pairs if scalar == STRING]
+
+    def _every_entry(self) -> I64Array:
+        return np.atleast_1d(np.asarray(self.entries))
 
     def addresses(self, column: int) -> I64Array | int:
         """Find where each call's entry of an array is."""
@@ -64,7 +92,10 @@ class CallStates:
 
 def fresh_arrays(kinds: StateKinds, count: int) -> list[Array]:
     """Make state arrays of entries that no call has written yet."""
-    return [
-        np.full(count, LEFT if name == CONTROL else 0, dtype_of(scalar))
-        for name, scalar in kinds
-    ]
+    return [np.full(count, _first(*kind), dtype_of(kind[1])) for kind in kinds]
+
+
+def _first(name: str, scalar: Scalar) -> int:
+    if name == CONTROL:
+        return LEFT
+    return NO_CODE if scalar == STRING else 0

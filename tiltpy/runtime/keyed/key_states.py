@@ -4,6 +4,7 @@ import numpy as np
 
 from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.execution.call_states import CallStates, StateKinds, fresh_arrays
+from tiltpy.runtime.execution.state_strings import StateStrings
 
 
 class KeyStates:
@@ -11,6 +12,7 @@ class KeyStates:
 
     def __init__(self, kinds: StateKinds) -> None:
         self.kinds = kinds
+        self.strings = StateStrings()
         self._arrays = fresh_arrays(kinds, 0)
 
     def grow(self, codes: int) -> None:
@@ -23,4 +25,4 @@ class KeyStates:
 
     def of(self, codes: I64Array) -> CallStates:
         """Return the states of some keys, which calls change in place."""
-        return CallStates(self.kinds, self._arrays, codes)
+        return CallStates(self.kinds, self._arrays, codes, self.strings)
