@@ -89,7 +89,8 @@ class Loop:
     (the seam cell), so that it knows whether its first snapshot continues.
     `changes` bounds the number of its visits by its sources' rows; with `every_cell`
     only its number of cells does. `implicit_times`: it writes values alone, one for
-    each visit. `structures` say in words what it keeps of windows as a whole.
+    each visit; those of a `SWEEP` are the events of its first `Read`. `structures` say
+    in words what it keeps of windows as a whole.
 
     Without a snapshot of each of the objects in `strict`, in that range around a grid
     point, the object is φ there. Where one of `skips` has none, a loop over every cell
@@ -127,6 +128,11 @@ class Loop:
     def is_unbounded(self) -> bool:
         """Whether it folds on from the first rows, or looks for rows to the last."""
         return any(read.is_unbounded for read in self.reads)
+
+    @property
+    def shares_times(self) -> bool:
+        """Whether its snapshots have the times of rows of its first `Read`."""
+        return self.implicit_times and self.shape in (Shape.ROWS, Shape.SWEEP)
 
     @property
     def beyond_rows(self) -> bool:

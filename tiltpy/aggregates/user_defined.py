@@ -25,7 +25,7 @@ from tiltpy.ir.reductions import (
     state_scalars,
 )
 from tiltpy.loops.build import FALSE, TRUE, conj, disj, negate, select
-from tiltpy.loops.nodes import LExpr, Var
+from tiltpy.loops.nodes import LExpr, Num, Var
 from tiltpy.types import BOOL, I64, Scalar, Struct, Type
 
 
@@ -64,6 +64,17 @@ def _evicts_exactly(reduction: UserReduction) -> bool:
     if reduction.deacc is None or not whole or any(code.gaps):
         return False
     return not any(code.find_gaps("deacc", reduction.deacc))
+
+
+Invariants = tuple[LExpr | None, ...]
+"""The constants that entries of a state take, and keep; None for others."""
+
+
+def substitute(state: State, known: Invariants) -> State:
+    """A state with the constants that are known of it."""
+    return tuple(
+        old if new is None else new for old, new in zip(state, known, strict=True)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +131,34 @@ class ReductionCode:
         value = _lower_clause(block, self.reduction.result, env)
         return replace(value, valid=conj(value.valid, occupied))
 
+    def find_invariants(self, value: LoopValue) -> Invariants:
+        """Find the entries of a state that are constants after any snapshot.
+
+        Such are the flags of fields that no value like this one makes φ.
+        """
+        block, unknown = Block(KernelBuilder({})), self._unknown_parts()
+        first = self.accumulate(block, self.initial(block), value)
+        second = self.accumulate(block, unknown, value)
+        known: Invariants = tuple(
+            old if _is_exact(old) and old in (TRUE, new) else None
+            for old, new in zip(first, second, strict=True)
+        )
+        while True:
+            before = substitute(unknown, known)
+            after = self.accumulate(block, before, value)
+            again: Invariants = tuple(
+                old if old == new else None
+                for old, new in zip(known, after, strict=True)
+            )
+            if again == known:
+                return known
+            known = again
+
+    def is_never_phi(self, value: LoopValue) -> bool:
+        """Decide whether there is a result once there is a snapshot like this one."""
+        state = substitute(self._unknown_parts(), self.find_invariants(value))
+        return self.result(Block(KernelBuilder({})), state, TRUE).valid == TRUE
+
     def find_gaps(self, name: str, clause: Expr) -> list[bool]:
         """Which fields a clause may make φ, of unknown operands."""
         r = self.reduction
@@ -135,10 +174,14 @@ class ReductionCode:
         return [field.valid != TRUE for field in _fields_of(state)]
 
     def _unknown_state(self) -> LoopValue:
+        return self._unpack(self._unknown_parts())
+
+    def _unknown_parts(self) -> State:
         parts: list[LExpr] = []
-        for scalar, gap in self._fields():
-            parts += [Var("some", scalar), Var("there", BOOL)][: 1 + gap]
-        return self._unpack(tuple(parts))
+        for number, (scalar, gap) in enumerate(self._fields()):
+            unknown = Var(f"some.{number}", scalar), Var(f"there.{number}", BOOL)
+            parts += unknown[: 1 + gap]
+        return tuple(parts)
 
     def _fields(self) -> "zip[tuple[Scalar, bool]]":
         return zip(state_scalars(self.reduction.state), self.gaps, strict=True)
@@ -165,6 +208,11 @@ class ReductionCode:
     def _environment(self, state: State, value: LoopValue) -> dict[str, LoopValue]:
         snapshot = replace(value, valid=TRUE)
         return {STATE: self._unpack(state), self.reduction.parameter: snapshot}
+
+
+def _is_exact(entry: LExpr) -> bool:
+    """Decide whether an entry is a constant that equals nothing but itself."""
+    return isinstance(entry, Num) and not entry.type.is_float
 
 
 @lru_cache(maxsize=256)

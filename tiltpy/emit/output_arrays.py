@@ -120,6 +120,16 @@ def write_value(block: Block, out: OutputArrays, at: LExpr, value: LoopValue) ->
             block.add(Store(flags, at, field.valid))
 
 
+def write_values(block: Block, out: OutputArrays, count: Var, value: LoopValue) -> None:
+    """Append the payloads of a vector."""
+    fields = value.fields or (value,)
+    for field, array, flags in zip(fields, out.values, out.validity, strict=True):
+        block.add(Store(array, count, Splat(field.scalar, array.type)))
+        if flags is not None:
+            block.add(Store(flags, count, Splat(field.valid, BOOL)))
+    block.set(count, add(count, i64(LANES)))
+
+
 def pack_snapshots(
     block: Block, out: OutputArrays, count: Var, columns: Iterable[LExpr], there: LExpr
 ) -> None:

@@ -67,7 +67,9 @@ def cuts_at_each_row(cut: Cut) -> bool:
     """Decide whether an object is cut where any row comes into a window, or leaves."""
     if not isinstance(cut, CutWindow) or cut.bounds or sees_present(cut.element):
         return False
-    value = lower_expr(trial_block(), lambda node: _present(node.type), cut.element)
+    value = lower_expr(
+        trial_block(), lambda node: present_value(node.type), cut.element
+    )
     return value.valid == TRUE
 
 
@@ -119,9 +121,9 @@ def unknown_value(payload: Type) -> LoopValue:
     return LoopValue(payload, Var("some", payload), there)
 
 
-def _present(payload: Type) -> LoopValue:
+def present_value(payload: Type) -> LoopValue:
     """Stand for something of which nothing is known but that it is not φ."""
     if isinstance(payload, Struct):
-        fields = tuple(_present(scalar) for _, scalar in payload.fields)
+        fields = tuple(present_value(scalar) for _, scalar in payload.fields)
         return LoopValue(payload, None, TRUE, fields)
     return LoopValue(payload, Var("some", payload), TRUE)

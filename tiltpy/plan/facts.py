@@ -5,9 +5,11 @@ from dataclasses import dataclass
 
 from tiltpy.abi.layouts import Layout, TimeLayout
 from tiltpy.emit.builder import Block, KernelBuilder
-from tiltpy.emit.elements import is_filtered
+from tiltpy.emit.elements import element_of
 from tiltpy.emit.row_access import input_rows
+from tiltpy.emit.values import LoopValue
 from tiltpy.ir.nodes import Expr, Query, TemporalExpr
+from tiltpy.loops.build import TRUE, i64
 from tiltpy.types import Struct, Type, columns
 
 
@@ -38,9 +40,14 @@ class ObjectFacts:
 
     def filters(self, element: Expr) -> bool:
         """Decide whether an element of windows over it may be φ at some row."""
+        return self.element(element).valid != TRUE
+
+    def element(self, element: Expr) -> LoopValue:
+        """Evaluate an element of windows over it, on trial."""
         builder = KernelBuilder({self.name: self.layout})
-        rows = input_rows(builder, Block(builder), self.name, self.type)
-        return is_filtered(builder, rows, element)
+        block = Block(builder)
+        rows = input_rows(builder, block, self.name, self.type)
+        return element_of(block, rows, i64(0), element)
 
 
 def computed_layout(definition: TemporalExpr, over: Layout | None) -> Layout:

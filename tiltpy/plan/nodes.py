@@ -164,13 +164,16 @@ class MergeScan:
 class EventScan:
     """One visit an event of a point stream, windows beside it.
 
-    With `vectorized` the windows hold few events, and `LANES` are visited at once.
+    With `vectorized` the windows hold few events, and `LANES` are visited at once. An
+    object that is `dense` has a snapshot at each event: its times are theirs, and only
+    values are written.
     """
 
     operands: Operands
     point: CutPoint
     advances: tuple[tuple[Window, Advance], ...]
     vectorized: bool
+    dense: bool
 
 
 @dataclass(frozen=True, slots=True)

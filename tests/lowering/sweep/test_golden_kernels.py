@@ -37,6 +37,8 @@ FILL = "input m : f64\n~w[t] = ~m[t] > 0 ? ~m[t] : φ\n~o[t] = ~w[t] != φ ? ~w[
 TREND = "input m : f32\n~o[t] = mean(~m[t-20:t]) > mean(~m[t-50:t])"
 ROLLING = "input m : f64\n~o[t] = ~m[t] - mean(~m[t-1000:t])"
 TUMBLE = "input m : f32\nu = TDom(-∞, ∞, 1000)\n~o[u] = sum(~m[u-1000:u])"
+AVERAGE = "input m : f64\n~o[t] = ~m[t] != φ ? recursive_ema(~m, 0.5) : φ"
+LATEST = "input m : f64\n~o[t] = ~m[t] - mean(~m[last 5 : t])"
 LOOKUP = (
     "input m : f64\ninput n : f64\nu = TDom(-∞, ∞, 5)\n"
     "~o[u] = ~m[u] != φ && ~n[u] != φ ? ~m[u] + ~n[u] : φ"
@@ -66,6 +68,8 @@ CASES = {
     "trend_contiguous": (TREND, {"m": CONTIGUOUS}),
     "rolling_intervals": (ROLLING, {"m": INTERVALS}),
     "rolling_points": (ROLLING, {"m": POINTS}),
+    "average_points": (AVERAGE, {"m": POINTS}),
+    "latest_points": (LATEST, {"m": POINTS}),
     "tumble_contiguous": (TUMBLE, {"m": CONTIGUOUS}),
     "lookup_intervals": (LOOKUP, {"m": INTERVALS, "n": NULLABLE}),
     "temporary_contiguous": (TEMPORARY, {"m": CONTIGUOUS, "n": CONTIGUOUS}),

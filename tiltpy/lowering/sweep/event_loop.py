@@ -8,7 +8,7 @@ which only the newest row is read evicts nothing.
 
 from tiltpy.abi.signature import LANES
 from tiltpy.emit.builder import Block, KernelBuilder
-from tiltpy.emit.output_arrays import OutputArrays, write_snapshot
+from tiltpy.emit.output_arrays import OutputArrays, write_snapshot, write_value
 from tiltpy.loops.build import (
     add,
     conj,
@@ -40,13 +40,14 @@ class EventLoop:
         self.operands = operands
         self.point = plan.point
         self.advances = dict(plan.advances)
+        self.dense = plan.dense
         cursor = operands.cursors[self.point]
         assert isinstance(cursor, ScanCursor)
         self.cursor = cursor
         self.row = builder.fresh(f"{cursor.rows.name}.event")
         self.time = builder.fresh("time")
         self.stop = builder.fresh(f"{cursor.rows.name}.stop")
-        lanes = EventVectors(operands.definition, cursor.rows)
+        lanes = EventVectors(operands.definition, cursor.rows, dense=plan.dense)
         self.lanes = lanes if plan.vectorized else None
 
     def append(
@@ -70,7 +71,11 @@ class EventLoop:
                 window.advance(visit, self.time)
         inside |= {window.window: self._advance(visit, window) for window in windows}
         value = self.operands.value(visit, reads, inside, self.time)
-        write_snapshot(visit, out, count, value, sub(self.time, i64(1)), self.time)
+        if self.dense:
+            write_value(visit, out, count, value)
+        else:
+            start = sub(self.time, i64(1))
+            write_snapshot(visit, out, count, value, start, self.time)
         visit.set(count, add(count, convert(value.valid, I64)))
         visit.set(self.row, add(self.row, i64(1)))
         if self.lanes is not None:
@@ -82,7 +87,13 @@ class EventLoop:
             window.settle(run)
         leap = i64(block.costs.leap_rows)
         long = [lt(leap, window.rows.count) for window in windows]
-        block.when(conj(self.cursor.exists, *long), run)
+        invariants = (
+            window.meets_invariants()
+            for window in windows
+            if isinstance(window, RunningWindow)
+            and self.advances[window.window] is Advance.INSERT
+        )
+        block.when(conj(self.cursor.exists, *long, *invariants), run)
 
     def _vectorize(
         self, lanes: EventVectors, visit: Block, out: OutputArrays, count: Var

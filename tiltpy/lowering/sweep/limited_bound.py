@@ -12,6 +12,7 @@ from tiltpy.loops.build import (
     conj,
     convert,
     disj,
+    greatest,
     i64,
     le,
     least,
@@ -53,15 +54,26 @@ class LimitedBound:
 
     def start(self, block: Block) -> None:
         """Move to before the first row."""
-        for position in (self.row, self.counted, self.size):
+        counters = (self.counted, self.size) if self._counts else ()
+        for position in (self.row, *counters):
             block.set(position, i64(0))
         if self.restart is not None:
             self.restart.start(block)
             if self.restart.lasts:
                 self.restart.take_over(block)
 
+    @property
+    def _counts(self) -> bool:
+        """Whether the row numbers do not tell how many rows are in the window."""
+        return self.count is not None and not self.rows.complete
+
     def run(self, block: Block, now: LExpr, passing: Block) -> None:
         """Move past the rows that have left; `passing` runs before each move."""
+        free = self.restart is None and self.window.start == ALL_PAST
+        if free and self.count is not None and not (self._counts or passing.statements):
+            beyond = sub(self.hi.row, i64(self.count))
+            block.set(self.row, greatest(self.row, beyond))
+            return
         leaves: list[LExpr] = []
         if self.restart is not None:
             row = self.rows.clamp(self.row)
@@ -71,14 +83,14 @@ class LimitedBound:
             low = block.name("low", add(now, i64(self.window.start)))
             leaves.append(negate(self._overlaps(low)))
         if self.count is not None:
-            self._count_arrivals(block)
-            leaves.append(lt(i64(self.count), self.size))
-            if not self.rows.complete:
+            size: LExpr = sub(self.hi.row, self.row)
+            if self._counts:
+                size = self.size
+                self._count_arrivals(block)
                 gone = self.rows.exists(self.row)
                 passing.set(self.size, sub(self.size, convert(gone, I64)))
+            leaves.append(lt(i64(self.count), size))
         passing.set(self.row, add(self.row, i64(1)))
-        if self.count is not None and self.rows.complete:
-            passing.set(self.size, sub(self.size, i64(1)))
         more = lt(self.row, self.hi.row)
         block.add(While(conj(more, disj(FALSE, *leaves)), passing.body()))
         self.due = self._due(block)

@@ -17,7 +17,7 @@ from tiltpy.abi.signature import Loop, Read, RowCount, Shape
 from tiltpy.abi.slots import SlotKind
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.join_snapshots import join_snapshots
-from tiltpy.emit.output_arrays import OutputArrays, write_snapshot
+from tiltpy.emit.output_arrays import OutputArrays, write_snapshot, write_value
 from tiltpy.emit.references import uses_time
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.emit.values import LoopValue
@@ -79,6 +79,7 @@ class Sweep:
         self.operands = SweepOperands(
             builder, definition, objects, self.now, rankings, plan.operands
         )
+        self.dense = plan.point if isinstance(plan, EventScan) and plan.dense else None
         cells = self.operands.cells
         self.visited = self.now if cells is None else cells.tick
         self.short: MergeLoop | EventLoop | EdgeLoop | None
@@ -118,7 +119,10 @@ class Sweep:
         value = self.operands.value(body)
         value = replace(value, valid=body.name("ok", value.valid))
         at = self._output_index(body, value, count, exists, begin)
-        write_snapshot(body, out, at, value, begin, until)
+        if self.dense is None:
+            write_snapshot(body, out, at, value, begin, until)
+        else:
+            write_value(body, out, at, value)
         body.set(count, add(at, convert(value.valid, I64)))
         body.set(self.visited, after)
         if store is not None:
@@ -246,6 +250,9 @@ class Sweep:
     def describe(self) -> Loop:
         """The loop as the runtime knows it."""
         reads = self.operands.reads()
+        if self.dense is not None:
+            events = _read(self.dense)
+            reads = (events, *(read for read in reads if read != events))
         return Loop(
             self.definition.name,
             self.tdom,
@@ -254,7 +261,7 @@ class Sweep:
             (*reads, *self.operands.further_reads()),
             self._changes(reads),
             self._visits_every_cell(),
-            implicit_times=False,
+            implicit_times=self.dense is not None,
             structures=self.operands.structures(),
             strict=self._strict(),
             skips=() if self.tdom.calendar else tuple(map(_read, self.strict)),

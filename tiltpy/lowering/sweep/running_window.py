@@ -50,7 +50,8 @@ class RunningWindow:
     """A window that no row leaves but at a `restart`, if it has one.
 
     Its rows are from `lo` up to `hi`; of rows that end in any order some in between may
-    have left. If it is `occupied` it is known to have rows.
+    have left. If it is `occupied` it is known to have rows, and its
+    states meet their invariants.
     """
 
     def __init__(
@@ -202,6 +203,12 @@ class RunningWindow:
         window.hi = replace(self.hi, rows=replace(self.hi.rows, in_bounds=True))
         return window
 
+    def meets_invariants(self) -> LExpr:
+        """Whether its states meet their invariants, as `take` expects."""
+        if self.restart is not None:
+            return TRUE
+        return conj(TRUE, *(track.meets_invariants() for track in self.tracks.values()))
+
     def take(self, block: Block, now: LExpr, row: LExpr) -> None:
         """Move to a time at which only this row, the next one, is inserted."""
         self.occupied = self.restart is None
@@ -220,7 +227,7 @@ class RunningWindow:
             inside = block.name("in", holds)
         self._begin_block(block, row)
         for track in self.tracks.values():
-            track.insert(block, row, inside)
+            track.insert(block, row, inside, invariant=self.occupied)
         for whole in self.wholes.values():
             whole.insert(block, row, inside)
 
@@ -291,17 +298,18 @@ class RunningWindow:
         if node.reduction in WHOLE_WINDOW:
             return self.wholes[node.element].value(block, node)
         track = self.track(node.element)
+        known = self.occupied and not track.filtered
         if node.reduction in track.evictable:
-            return track.evictable[node.reduction].value(block)
+            return track.evictable[node.reduction].value(block, invariant=known)
         if node.reduction in ("first", "last"):
             occupied, value = track.running_state(block, track.aggregate(node))
-            return LoopValue(node.type, value, occupied)
+            return LoopValue(node.type, value, TRUE if known else occupied)
         (count,) = track.running[COUNT]
         occupied = block.name("some", lt(i64(0), count))
         if node.reduction == "count":
             return LoopValue(node.type, count, TRUE)
         state = track.running_state(block, track.aggregate(node))
         result = finish(block, node, state, count)
-        if self.occupied and not track.filtered and node.reduction in OF_ANY:
+        if known and node.reduction in OF_ANY:
             return replace(result, valid=TRUE)
         return result

@@ -6,9 +6,11 @@ the window's size, and evicted rows leave no trace. A user-defined reduction tha
 exactly has one running state instead.
 """
 
+from itertools import compress
+
 from tiltpy.aggregates.aggregate import Aggregate, State, lift_where, name_state
 from tiltpy.aggregates.built_in import COUNT, aggregate_for, value_aggregate
-from tiltpy.aggregates.user_defined import Slide, code_of, slide_of
+from tiltpy.aggregates.user_defined import Slide, code_of, slide_of, substitute
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.elements import element_of, is_filtered
 from tiltpy.emit.row_access import ObjectRows
@@ -21,6 +23,7 @@ from tiltpy.loops.build import (
     conj,
     convert,
     disj,
+    eq,
     greatest,
     i64,
     load,
@@ -39,14 +42,21 @@ OF_ANY = frozenset(rule.name for rule in REDUCTIONS.values() if rule.never_null)
 class EvictableState:
     """The state of a reduction with `deacc`, and its number of snapshots.
 
-    A fold that goes on evicts none: it counts no further than the first.
+    A fold that goes on evicts none: it counts no further than the first. In an
+    `invariant` state some entries are constants (see `find_invariants`).
     """
 
     def __init__(
-        self, builder: KernelBuilder, reduction: UserReduction, *, folds_on: bool
+        self,
+        builder: KernelBuilder,
+        reduction: UserReduction,
+        value: LoopValue,
+        *,
+        folds_on: bool,
     ) -> None:
         self.folds_on = folds_on
         self.code = code = code_of(reduction)
+        self.constants = code.find_invariants(value)
         self.count = builder.fresh(f"{reduction.name}.count")
         self.state = tuple(builder.fresh(reduction.name, kind) for kind in code.types())
 
@@ -55,8 +65,23 @@ class EvictableState:
         block.set(self.count, i64(0))
         assign_state(block, self.state, self.code.initial(block))
 
-    def insert(self, block: Block, value: LoopValue, valid: LExpr) -> None:
+    def meets_invariants(self) -> LExpr:
+        """Whether the state is invariant, which it then stays."""
+        pairs = zip(self.state, self.constants, strict=True)
+        same = (eq(state, known) for state, known in pairs if known is not None)
+        return conj(lt(i64(0), self.count), *same)
+
+    def insert(
+        self, block: Block, value: LoopValue, valid: LExpr, *, invariant: bool = False
+    ) -> None:
         """Insert a snapshot if `valid`."""
+        if invariant:
+            known = substitute(self.state, self.constants)
+            new = self.code.accumulate(block, known, value)
+            changes = [constant is None for constant in self.constants]
+            state = tuple(compress(self.state, changes))
+            assign_state(block, state, tuple(compress(new, changes)))
+            return
         self._become(block, self.code.accumulate(block, self.state, value), valid)
         one = convert(valid, I64)
         combine = greatest if self.folds_on else add
@@ -71,13 +96,19 @@ class EvictableState:
         pairs = zip(state, self.state, strict=True)
         assign_state(block, self.state, tuple(select(valid, *pair) for pair in pairs))
 
-    def value(self, block: Block) -> LoopValue:
+    def value(self, block: Block, *, invariant: bool = False) -> LoopValue:
         """The result of the state."""
+        if invariant:
+            state = substitute(self.state, self.constants)
+            return self.code.result(block, state, TRUE)
         return self.code.result(block, self.state, lt(i64(0), self.count))
 
 
 class Track:
     """The states of the reductions over an element of a window.
+
+    Where it is `filtered` the element may be φ. A `counted` one has a COUNT of the rows
+    at which it is not, which the bounds of the window do not tell.
 
     `running` and `front` are the two stacks; `evictable` states have no stacks. With
     `folds_on` no row is ever evicted: there is no front, and user-defined reductions
@@ -96,7 +127,8 @@ class Track:
         self.rows = rows
         self.element = element
         self.folds_on = folds_on
-        self.filtered = folds_on or is_filtered(builder, rows, element)
+        self.filtered = is_filtered(builder, rows, element)
+        self.counted = folds_on or self.filtered
         self.running: dict[Aggregate, tuple[Var, ...]] = {}
         self.front: dict[Aggregate, tuple[Array, ...]] = {}
         self.blocks: dict[Aggregate, tuple[Var, ...]] = {}
@@ -111,13 +143,17 @@ class Track:
         ):
             evicts = self.folds_on or slide_of(reduction) is Slide.EVICT
             if evicts and reduction.name not in self.evictable:
-                state = EvictableState(self.builder, reduction, folds_on=self.folds_on)
+                block = Block(self.builder)
+                value = element_of(block, self.rows, i64(0), self.element)
+                state = EvictableState(
+                    self.builder, reduction, value, folds_on=self.folds_on
+                )
                 self.evictable[reduction.name] = state
             return
         keeps_value = self.folds_on and node.reduction in ("first", "last")
-        if self.filtered and not keeps_value:
+        if self.counted and not keeps_value:
             self.add(COUNT)
-        if self.filtered or node.reduction not in ("count", "first", "last"):
+        if self.counted or node.reduction not in ("count", "first", "last"):
             self.add(self.aggregate(node))
 
     def aggregate(self, node: Reduce) -> Aggregate:
@@ -202,16 +238,32 @@ class Track:
         if self.evictable:
             block.add(For(row, first, stop, inner.body()))
 
+    def meets_invariants(self) -> LExpr:
+        """Whether every state meets its invariants."""
+        states = () if self.filtered else self.evictable.values()
+        return conj(TRUE, *(state.meets_invariants() for state in states))
+
     def insert(
-        self, block: Block, row: LExpr, moved: LExpr = TRUE, *, marks: bool = True
+        self,
+        block: Block,
+        row: LExpr,
+        moved: LExpr = TRUE,
+        *,
+        marks: bool = True,
+        invariant: bool = False,
     ) -> None:
-        """Insert a row, which exists, if `moved`; `marks` it as a change."""
+        """Insert a row, which exists, if `moved`; `marks` it as a change.
+
+        With `invariant` the states meet their invariants, and the row is inserted.
+        """
         insertion = block.inner()
         value = element_of(insertion, self.rows, row, self.element)
         valid = insertion.name("come", conj(moved, value.valid))
         self._merge(insertion, row, value, valid)
         for evictable in self.evictable.values():
-            evictable.insert(insertion, value, valid)
+            evictable.insert(
+                insertion, value, valid, invariant=invariant and not self.filtered
+            )
         if self.changed is not None and marks:
             insertion.set(self.changed, disj(self.changed, valid))
         block.when(TRUE if self._cheap() else moved, insertion)

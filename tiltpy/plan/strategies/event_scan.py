@@ -11,20 +11,31 @@ from collections.abc import Mapping
 from tiltpy.abi.layouts import Layout
 from tiltpy.abi.signature import LANES
 from tiltpy.aggregates.central_moments import ORDERS
+from tiltpy.aggregates.user_defined import code_of
 from tiltpy.costs import Costs
 from tiltpy.emit.references import reductions, references, uses_time
+from tiltpy.emit.values import LoopValue, Reading, lower_expr
 from tiltpy.ir.cuts import leaf_cuts
 from tiltpy.ir.nodes import (
+    At,
     CutPoint,
     CutWindow,
     EventBound,
+    Reduce,
     Since,
     TemporalExpr,
+    Time,
     Window,
 )
 from tiltpy.ir.traversal import walk
+from tiltpy.loops.build import TRUE
 from tiltpy.ops import REDUCTIONS
-from tiltpy.plan.definedness import strict_points
+from tiltpy.plan.definedness import (
+    present_value,
+    strict_points,
+    trial_block,
+    unknown_value,
+)
 from tiltpy.plan.loop_facts import LoopFacts
 from tiltpy.plan.nodes import (
     Advance,
@@ -61,7 +72,47 @@ def event_scan(facts: LoopFacts, operands: Operands) -> EventScan | Refusal:
         and fits_vectors(facts.definition)
     )
     advances = tuple((w, _advance(facts, operands, w, p)) for w, p in operands.windows)
-    return EventScan(operands, point, advances, vectorized)
+    dense = _is_dense(facts, operands, point, dict(advances))
+    return EventScan(operands, point, advances, vectorized, dense)
+
+
+def _is_dense(
+    facts: LoopFacts,
+    operands: Operands,
+    point: CutPoint,
+    advances: Mapping[Window, Advance],
+) -> bool:
+    """Decide whether there is a snapshot of its own at each event of an input."""
+    events = facts.objects[point.object]
+    if facts.is_read or facts.definition.distinct or not operands.always_cuts:
+        return False
+    if not events.is_input or point.offset != 0 or any(events.layout.nullable):
+        return False
+
+    def leaf(node: Reading) -> LoopValue:
+        match node:
+            case At() | EventBound() if node.point == point:
+                return present_value(node.type)
+            case Reduce() if advances[node.window] is Advance.INSERT:
+                never = _is_never_phi(facts, node)
+                return (present_value if never else unknown_value)(node.type)
+            case Time():
+                return present_value(node.type)
+            case _:
+                return unknown_value(node.type)
+
+    return lower_expr(trial_block(), leaf, facts.definition.body).valid == TRUE
+
+
+def _is_never_phi(facts: LoopFacts, node: Reduce) -> bool:
+    """Decide whether a reduction has a result over any window with an event."""
+    value = facts.objects[node.window.object].element(node.element)
+    if value.valid != TRUE:
+        return False
+    reduction = facts.user_defined.get(node.reduction)
+    if reduction is None:
+        return REDUCTIONS[node.reduction].never_null
+    return not reduction.bounds and code_of(reduction).is_never_phi(value)
 
 
 def _takes_rows_in(point: CutPoint, window: Window) -> bool:

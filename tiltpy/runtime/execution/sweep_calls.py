@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tiltpy.abi.layouts import TimeLayout
-from tiltpy.abi.signature import Loop, Shape
+from tiltpy.abi.signature import Loop
 from tiltpy.abi.slots import SlotKind
 from tiltpy.runtime.arrays.dictionary import NO_STRINGS, Strings
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
@@ -90,7 +90,7 @@ class _ChunkOutput:
         self.counts: list[int] = counts.tolist()
         values = table.arrays[SlotKind.OUT_VALUES, loop.name, 0].array
         self.copy = is_sparse(values, sum(self.counts))
-        if loop.implicit_times and loop.shape is Shape.ROWS:
+        if loop.shares_times:
             self.first, self.stop = coverage.row_range(loop)
 
     def snapshots_of(self, call: int) -> SnapshotBuffer:
@@ -110,7 +110,7 @@ class _ChunkOutput:
         """The snapshots that a call wrote."""
         loop, count = self.loop, self.counts[call]
         payload = self.table.payload(loop, call, count, copy=self.copy)
-        if loop.implicit_times and loop.shape is Shape.ROWS:
+        if loop.shares_times:
             rows = self.coverage.slices[loop.reads[0].object]
             begin = item(rows.first, call)
             first, stop = item(self.first, call), item(self.stop, call)

@@ -110,14 +110,15 @@ class Coverage(Extents[N]):
     # -- what stands in the slots -----------------------------------------------------
 
     def row_range(self, loop: Loop) -> tuple[N, N]:
-        """The rows that a loop over rows visits, from the first of each call on."""
+        """The rows that a loop visits or shares times with, from the first of each."""
         known = self._row_ranges.get(loop.name)
         if known is not None:
             return known
-        if loop.stamped:
+        if loop.stamped or loop.shape is not Shape.ROWS:
             first, last = self.extents[loop.name]
             rows = self.slices[loop.reads[0].object]
-            find = rows.find_ending if loop.tdom.at_ends else rows.find_stamped
+            stamped = loop.stamped and not loop.tdom.at_ends
+            find = rows.find_stamped if stamped else rows.find_ending
             row_range = find(first - 1, choose(first <= last, last, first - 1))
             self._row_ranges[loop.name] = row_range
             return row_range
