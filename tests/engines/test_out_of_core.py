@@ -23,6 +23,7 @@ from tests.datasets import joined, prices
 from tests.random.key_rows import draw_lifetime
 from tests.random.made_strings import random_text_case
 from tests.random.open_windows import open_windows, random_open_case
+from tests.random.present import random_present_case
 from tests.random.queries import Case, random_case
 from tests.random.row_queries import random_row_case
 from tiltpy.compiler.options import CompileOptions
@@ -123,6 +124,8 @@ def test_streams_with_open_windows_equal_the_interpreter(*, deep: bool) -> None:
     checked = 0
     for seed in range(20_000 if deep else 120):
         case = random_open_case(seed)
+        if case is not None and seed % 3 == 0:
+            case = random_present_case(seed, opened=True)
         if case is not None:
             check_streamed(case, seed)
             checked += 1

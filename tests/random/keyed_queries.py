@@ -22,6 +22,7 @@ from tests.random.made_strings import random_text_case
 from tests.random.open_windows import open_windows as with_open_windows
 from tests.random.pane_folds import FoldWriter
 from tests.random.payloads import random_payload_case
+from tests.random.present import random_present_case
 from tests.random.queries import Case, random_case
 from tests.random.row_queries import random_row_case
 from tests.random.streams import StreamMaker
@@ -119,6 +120,8 @@ def random_keyed_case(
     if open_windows:
         drawn = case if over_rows else random_case(seed, exact=True)
         case = with_open_windows(drawn, seed) or case
+        if not over_rows and seed % 4 == 0:
+            case = random_present_case(seed, opened=True)
     if over_cells:
         case = with_interval_cells(case, seed, beside=True)
     keys = _key_sets(random, case.query)

@@ -54,19 +54,34 @@ def mirrored(op: str) -> str:
     return op.translate(str.maketrans("<>", "><"))
 
 
+def random_window(random: Random, time: str, end: int) -> str:
+    """A window of `~x` at a time, or over rows: between two times, or open."""
+    stop = f"{time}{end:+}"
+    if time == "e" and random.random() < 0.4:
+        stop = "row e"
+    length = random.choice((1, 4, 9, 20, 60))
+    lefts = ["-∞", f"last {random.choice((1, 3, 20))}"]
+    lefts += [f"{word} ~{name}" for word in ("since", "after") for name in "cr"]
+    left = random.choice((f"{time}{end - length:+}", *lefts, "-∞"))
+    if stop == "row e" and "~c" in left:
+        left = "since ~r"
+    within = f" within {length}" if "~" in left or "last" in left else ""
+    return f"~x[{left} : {stop}{within if random.random() < 0.3 else ''}]"
+
+
 def random_match_case(seed: int) -> Case:
-    """A query with two such counts, and its streams; the same for the same seed."""
+    """A query with some such counts, and its streams; the same for the same seed."""
     random = Random(f"matches {seed}")  # noqa: S311 - tests, not secrets
     maker = StreamMaker(random, exact=True, specials=seed % 3 == 0)
     events = {name: maker.events(payload)[0] for name, payload in INPUTS.items()}
     lines = [f"input x : {SHAPE}", "input y : f64", "e = Rows(~x)"]
     lines.append(f"w = TDom(-∞, ∞, {random.choice((2, 3, 7))})")
-    for name in "op":
+    lines += ["~c[t] = ~y[t] > 0.5", "~r[e] = ~x[e].a > 0.5"]
+    for name in "opq":
         time = random.choice("eettw")
         end = random.choice((0, 0, 0, -1, 2)) if time != "e" else 0
-        start = end - random.choice((1, 4, 9, 20, 60))
-        window = f"~x[{time}{start:+} : {time}{end:+}]"
+        window = random_window(random, time, end)
         counted = f"count({random.choice(VALUES)} for v in {window} if "
         lines.append(f"~{name}[{time}] = {counted}{condition(random, time)})")
-    query = parse("\n".join((*lines, "output ~o, ~p")))
+    query = parse("\n".join((*lines, "output ~o, ~p, ~q")))
     return Case(query, events, *random_domain(random, maker))

@@ -6,13 +6,22 @@ the time, the bounds of events, and reductions, each as it is at `t`.
 
 from tests.random.expressions import Graded
 from tests.random.grades import Level
-from tests.random.queries import QueryWriter, Templates
+from tests.random.open_windows import open_windows
+from tests.random.queries import Case, QueryWriter, Templates, random_case
 from tiltpy.types import Scalar
 
 SEEN = 0.6
 """How likely a leaf in an element sees the present."""
 DEEPEST = 2
 """Reductions inside elements of reductions, at most."""
+
+
+def random_present_case(
+    seed: int, *, exact: bool = True, specials: bool = False, opened: bool
+) -> Case:
+    """A case whose elements see the present; `opened`: in windows without a length."""
+    case = random_case(seed, exact=exact, specials=specials, writes=PresentWriter)
+    return (open_windows(case, seed) if opened else None) or case
 
 
 class PresentWriter(QueryWriter):

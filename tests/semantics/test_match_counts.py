@@ -70,14 +70,26 @@ CONDITIONS = {
 }
 
 
+WINDOWS = {
+    f"[e-{LENGTH}s : e]": lambda stamps, row: (
+        (stamps > stamps[row] - LENGTH) & (stamps <= stamps[row])
+    ),
+    "[-∞ : e]": lambda stamps, row: stamps <= stamps[row],
+    "[last 3500 : row e]": lambda stamps, row: (
+        (np.arange(len(stamps)) <= row) & (np.arange(len(stamps)) > row - 3500)
+    ),
+}
+
+
+@pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("ties", [False, True])
 @pytest.mark.parametrize("condition", CONDITIONS)
-def test_long_windows(condition: str, *, ties: bool) -> None:
+def test_long_windows(condition: str, window: str, *, ties: bool) -> None:
     rows = table(ties=ties)
     text = f"""unit s
         input x : {{ p: f64, k: string, n: i64 }} time time point
         e = Rows(~x)
-        ~o[e] = count(v for v in ~x[e-{LENGTH}s : e] if {condition})"""
+        ~o[e] = count(v for v in ~x{window} if {condition})"""
     query = tilt.parse(text)
     assert "in a tree" in query.explain() or "in a hash table" in query.explain()
     found = query.run(x=rows).to_arrow()["o"].to_numpy()
@@ -88,10 +100,10 @@ def test_long_windows(condition: str, *, ties: bool) -> None:
         "n": rows["n"].to_numpy(),
     }
     for row in (*range(0, ROWS, 97), ROWS - 1):
-        inside = (stamps > stamps[row] - LENGTH) & (stamps <= stamps[row])
-        window = {name: column[inside] for name, column in columns.items()}
+        inside = WINDOWS[window](stamps, row)
+        held = {name: column[inside] for name, column in columns.items()}
         now = {name: column[row] for name, column in columns.items()}
-        assert found[row] == np.count_nonzero(CONDITIONS[condition](window, now)), row
+        assert found[row] == np.count_nonzero(CONDITIONS[condition](held, now)), row
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,8 @@ import pytest
 import tiltpy as tilt
 from tests.compiled import Setting, random_setting, run_compiled
 from tests.random.held_rows import with_held_rows
-from tests.random.present import PresentWriter
-from tests.random.queries import Case, random_case
+from tests.random.present import random_present_case
+from tests.random.queries import Case
 from tests.semantics.test_properties import check
 from tiltpy.emit.references import present_folds
 from tiltpy.frontend.parse import parse
@@ -56,6 +56,12 @@ FORMS: Mapping[str, Meaning | None] = {
     f"max(p for {{price: p}} in {W} if p < ~q[t-3].price)": None,
     f"sum(p for {{price: p}} in {W} if f64(start(~q[t])) > p)": None,
     f"mode(p > ~q[t].price for {{price: p}} in {W})": None,
+    "count(v for v in ~q[-∞ : t] if v.kind == ~q[t].kind) - 1": None,
+    "count(p for {price: p} in ~q[-∞ : t] if p < ~q[t].price) + 1": None,
+    "median(abs(v.price - ~q[t].price) for v in ~q[last 4 : t])": None,
+    "count(v for v in ~q[since ~c : t] if v.kind == ~q[t].kind)": None,
+    "sum(v.price - ~q[t].price for v in ~q[after ~c : t within 9])": None,
+    "argmax(v.kind, abs(v.price - ~q[t].price) for v in ~q[last 3 : t within 5])": None,
 }
 """None where the interpreter alone says what is meant."""
 SETTINGS = (
@@ -63,7 +69,7 @@ SETTINGS = (
     Setting(chunk=7, workers=2, special_shapes=False, optimize=False),
     Setting(disabled_passes=frozenset({"fuse_operators"}), points=True, optimize=False),
 )
-RANDOM, BATCH, DEEPER = 150, 50, 20
+RANDOM, BATCH, DEEPER = 200, 50, 20
 
 
 def mean(values: list[float]) -> float:
@@ -98,7 +104,10 @@ def row_of(event: Event) -> Row:
 
 @pytest.mark.parametrize("text", FORMS)
 def test_forms_over_rows(text: str) -> None:
-    query = parse(f"input q : {{ price: f64, kind: string }} interval\n~o[t] = {text}")
+    query = parse(
+        "input q : { price: f64, kind: string } interval\n"
+        f"~c[t] = ~q[t].price > 1.5\n~o[t] = {text}\noutput ~o"
+    )
     assert parse(format_query(query)) == query
     events = rows_of(Random(text))  # noqa: S311
     case = Case(query, {"q": events}, None, None)
@@ -190,11 +199,9 @@ def test_random_elements_see_the_same(batch: int, *, deep: bool) -> None:
     for first in range(batch * BATCH, RANDOM * (DEEPER if deep else 1), RANDOM):
         for seed in range(first, first + BATCH):
             exact = seed % 5 != 0
-            case = random_case(
-                seed,
-                exact=exact,
-                specials=exact and seed % 3 == 0,
-                writes=PresentWriter,
+            specials = exact and seed % 3 == 0
+            case = random_present_case(
+                seed, exact=exact, specials=specials, opened=exact and seed % 2 == 0
             )
             if not any(map(present_folds, case.query.definitions)):
                 continue

@@ -16,6 +16,15 @@ QUERIES = [
     "~o[e] = sum(v - ~y[e] for v in ~x[e-9 : e] if v > ~x[e])",
     "~o[e] = count(v for v in ~x[e-9 : row e] if v == ~x[e])",
     "~o[e] = max(v for v in ~x[e-9 : row e] if v < ~x[e] || start(~x[e]) < 9)",
+    "~o[e] = count(v for v in ~x[-∞ : row e] if v == ~x[e])",
+    "~o[e] = count(v for v in ~x[-∞ : e] if v < ~x[e]) + 1",
+    "~o[e] = sum(v * ~x[e] for v in ~x[last 3 : row e] if v != ~y[e])",
+    """~r[e] = ~x[e] > 3
+~o[e] = count(v for v in ~x[since ~r : row e] if v <= ~x[e])""",
+    """~r[t] = ~y[t] > 3
+~o[e] = max(v for v in ~x[since ~r : e within 6] if v < ~x[e])""",
+    """~p[e] = ~x[e] > 2 ? ~x[e] * 2 : φ
+~o[e] = median(v - ~x[e] for v in ~p[last 4 : row e within 5])""",
     """~p[e] = ~x[e] > 2 ? ~x[e] * 2 : φ
 ~o[e] = count(v for v in ~p[e-9 : row e] if v < ~x[e])""",
     """~p[e] = ~x[e] > 2 ? ~x[e] * 2 : φ

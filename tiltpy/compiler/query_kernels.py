@@ -11,7 +11,7 @@ from tiltpy.codegen.cache.compile_cache import NO_CACHE, CompileCache, open_cach
 from tiltpy.compiler.lazy_code import LazyCode
 from tiltpy.compiler.options import CompileOptions
 from tiltpy.costs import Costs
-from tiltpy.emit.references import reductions
+from tiltpy.emit.references import present_folds, reductions
 from tiltpy.forks import ForkSafe, cached_property
 from tiltpy.ir.nodes import Query, Window
 from tiltpy.loops.printer import format_kernel
@@ -110,6 +110,8 @@ class QueryKernels(ForkSafe):
         known = {each.name: each for each in self.query.reductions}
         most = 0
         for definition in self.query.definitions:
+            if any(not window.is_fixed for window, _ in present_folds(definition)):
+                return None
             for node in reductions(definition):
                 if not node.window.is_fixed:
                     rows = None

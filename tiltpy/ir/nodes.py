@@ -218,6 +218,14 @@ class Window:
         return past and not isinstance(self.limit, LastRows)
 
     @property
+    def leaves_by_end(self) -> bool:
+        """Whether rows leave it where they end, in whichever order they came."""
+        if self.edge == "start":
+            return False
+        restarts = isinstance(self.limit, Since) and not self.by_row
+        return self.start > ALL_PAST or restarts
+
+    @property
     def last_rows(self) -> int:
         """The number of last rows that it sees, however far back, or 0."""
         if self.start > ALL_PAST:

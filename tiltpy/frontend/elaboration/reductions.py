@@ -207,8 +207,6 @@ def elaborate_elements(
     finally:
         elaborator.frame, elaborator.scope = outer, scope
     if frame.window is not None:
-        if frame.misplaced is not None and not frame.window.is_fixed:
-            raise _open_window(frame.window, elaborator.scope.time)
         return Elements(frame.window, values, condition)
     if frame.misplaced is not None:
         raise frame.misplaced
@@ -216,17 +214,6 @@ def elaborate_elements(
     message = f"{node.callee.text} has no window to reduce"
     hint = f"give it one, like {example}"
     raise QueryError("E0113", message, arguments[0].span, hint)
-
-
-def _open_window(window: Window, time: str) -> QueryError:
-    """Make the error that elements see the present in a window without a length."""
-    return QueryError(
-        "E0113",
-        "the elements of this window see the present, and it has no fixed length",
-        window.span,
-        f"give it two times, like {_example_window(time)}: it is folded anew at each "
-        "time",
-    )
 
 
 def _bind_elements(

@@ -81,6 +81,11 @@ class MatchCounts:
         block.set(self.stop, i64(0))
         is_dense = self.builder.fresh(f"{self.rows.name}.dense", BOOL)
         block.set(is_dense, FALSE)
+        if not self.window.is_fixed:  # nobody knows how many rows it will have
+            block.set(is_dense, lt(i64(self.fewest), self.rows.count))
+            block.set(self.most, select(is_dense, self.rows.count, i64(0)))
+            self.counts.start(block)
+            return
         row, each = self.builder.fresh("row"), block.inner()
         reach = add(self.rows.end_at(row), i64(self.window.end - self.window.start))
         begin = self.rows.start_at(add(row, i64(self.fewest)))

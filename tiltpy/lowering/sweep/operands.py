@@ -97,7 +97,12 @@ class SweepOperands:
         self.windows = {w: self._window(w, how) for w, how in plan.windows}
         self.present = {
             (choice.window, choice.element): PresentWindow(
-                builder, objects[choice.window.object], choice, definition
+                builder,
+                self.bounds,
+                objects[choice.window.object],
+                choice,
+                definition,
+                self._restart(choice.window),
             )
             for choice in plan.present
         }
@@ -260,9 +265,12 @@ class SweepOperands:
         for slide in self._lasting_windows():
             slide.finish(block, last)
 
-    def _lasting_windows(self) -> Iterator[RunningWindow | SlidingWindow]:
-        for slide in self.windows.values():
-            if isinstance(slide, RunningWindow | SlidingWindow) and slide.keeps_states:
+    def _lasting_windows(
+        self,
+    ) -> Iterator[RunningWindow | SlidingWindow | PresentWindow]:
+        lasting = RunningWindow | SlidingWindow | PresentWindow
+        for slide in (*self.windows.values(), *self.present.values()):
+            if isinstance(slide, lasting) and slide.keeps_states:
                 yield slide
 
     @property
@@ -281,7 +289,7 @@ class SweepOperands:
         lasting = set(self._lasting_windows())
         return all(
             window in lasting or _is_held(window.window, window.rows)
-            for window in self.windows.values()
+            for window in (*self.windows.values(), *self.present.values())
         )
 
     def advance(self, block: Block, settled: Points) -> list[LExpr]:
@@ -302,9 +310,7 @@ class SweepOperands:
                 assert isinstance(slide, SlidingWindow | RunningWindow)
                 assert own is not None
                 slide.own_row = own_number(self.builder, own, slide.rows)
-                if slide.restart is not None:
-                    rows = slide.restart.rows
-                    slide.restart.own_row = own_number(self.builder, own, rows)
+                self._end_restart(slide.restart, own)
             slide.advance(block, self.now)
             changes.extend(slide.changes())
         for clipped in self.clipped.values():
@@ -314,9 +320,15 @@ class SweepOperands:
             if present.window.by_row:
                 assert own is not None
                 present.own_row = own_number(self.builder, own, present.rows)
+                self._end_restart(present.restart, own)
             present.advance(block, self.now, leaf)
             changes.extend(present.changes())
         return list(dict.fromkeys(changes))
+
+    def _end_restart(self, restart: Restart | None, row: LExpr) -> None:
+        """Let the restarts of a window by row end with the loop's own row."""
+        if restart is not None:
+            restart.own_row = own_number(self.builder, row, restart.rows)
 
     def value(
         self,
@@ -417,7 +429,7 @@ class SweepOperands:
         reads = {
             window: Read(window.object, window.start, window.end)
             for (window, _), present in self.present.items()
-            if present.matches is None
+            if present.matches is None and window.limit is None
         }
         for node in reductions(self.definition):
             reduction = self.builder.user_reductions.get(node.reduction)
@@ -434,10 +446,11 @@ class SweepOperands:
     def reads(self) -> tuple[Read, ...]:
         """The time ranges that the loop reads of each object."""
         points = (Read(p.object, p.offset - 1, p.offset) for p in self.cursors)
-        folded = (window for window, _ in self.present)
-        every = dict.fromkeys((*self.windows, *folded))
-        windows = (read for window in every for read in window_reads(window))
+        windows = (r for window in self._every_window() for r in window_reads(window))
         return self.whole_cells((*points, *windows))
+
+    def _every_window(self) -> Iterable[Window]:
+        return dict.fromkeys((*self.windows, *(window for window, _ in self.present)))
 
     def whole_cells(self, reads: Iterable[Read]) -> tuple[Read, ...]:
         """Widen time ranges by the ticks from a time to the end of its cell.
@@ -460,7 +473,7 @@ class SweepOperands:
                 yield Read(name, ALL_PAST, 0)
             else:
                 yield Read(name, -1, ALL_FUTURE)
-        for window in self.windows:
+        for window in self._every_window():
             if window.limit is not None and window.start > ALL_PAST:
                 yield Read(window.object, window.start - 1, window.end)
 

@@ -20,10 +20,11 @@ from tiltpy.emit.cell_arrays import cells_of
 from tiltpy.emit.elements import FoldedElement, element_of
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.emit.values import Leaf, LoopValue
-from tiltpy.ir.nodes import Reduce, TemporalExpr, UserReduction
+from tiltpy.ir.nodes import LastRows, Reduce, TemporalExpr, UserReduction
 from tiltpy.loops.build import (
     FALSE,
     INF,
+    NEVER,
     TRUE,
     add,
     conj,
@@ -38,12 +39,15 @@ from tiltpy.loops.build import (
     sub,
 )
 from tiltpy.loops.nodes import For, LExpr, Var, While
+from tiltpy.lowering.sweep.limited_bound import LimitedBound
 from tiltpy.lowering.sweep.match_counts import MatchCounts
+from tiltpy.lowering.sweep.restart import Restart
+from tiltpy.lowering.sweep.row_bounds import RowBounds
 from tiltpy.lowering.sweep.sorted_elements import SortedElements
 from tiltpy.lowering.sweep.window_elements import aggregate_of, assign_state
 from tiltpy.ops import WHOLE_WINDOW
 from tiltpy.plan.nodes import PresentChoice
-from tiltpy.types import BOOL
+from tiltpy.types import ALL_PAST, BOOL, ENDLESS
 
 
 class PresentWindow:
@@ -51,14 +55,17 @@ class PresentWindow:
 
     The rows from `lo` up to `hi` are in the window; where they leave in any order, or
     it matters where the window cuts them, some of them have left already (`is_mixed`).
+    An open window has `limits`: the bound that moves `lo`.
     """
 
     def __init__(
         self,
         builder: KernelBuilder,
+        bounds: RowBounds,
         rows: ObjectRows,
         choice: PresentChoice,
         definition: TemporalExpr,
+        restart: Restart | None,
     ) -> None:
         self.builder = builder
         self.rows = rows
@@ -66,8 +73,18 @@ class PresentWindow:
         self.folded = FoldedElement.of(choice.element)
         self.matches = MatchCounts.of(builder, rows, choice, self.folded)
         self.precision = i64(definition.tdom.precision)
+        self.limits: LimitedBound | None = None
         self.lo = builder.fresh(f"{rows.name}.lo")
         self.hi = builder.fresh(f"{rows.name}.hi")
+        self.low_before = builder.fresh(f"{rows.name}.low")
+        if not self.window.is_fixed:
+            hi, limit = bounds.new_bound(rows, "start", self.window.end - 1), None
+            if isinstance(self.window.limit, LastRows):
+                limit = self.window.limit.count
+            self.limits = LimitedBound(
+                builder, self.window, hi, count=limit, restart=restart
+            )
+            self.lo, self.hi = self.limits.row, hi.row
         self.own_row: LExpr | None = None
         self.nodes: list[Reduce] = []
         self.sorted: SortedElements | None = None
@@ -81,7 +98,8 @@ class PresentWindow:
     @property
     def is_mixed(self) -> bool:
         """Whether rows between `lo` and `hi` may have left the window."""
-        return self.bounds or not self.rows.layout.fifo
+        in_order = self.rows.layout.fifo or not self.window.leaves_by_end
+        return self.bounds or not in_order
 
     def reduce(self, node: Reduce) -> None:
         """Add a reduction over the window."""
@@ -106,24 +124,47 @@ class PresentWindow:
 
     def start(self, block: Block) -> None:
         """Start before the loop as an empty window."""
-        block.set(self.lo, i64(0))
-        block.set(self.hi, i64(0))
+        if self.limits is None:
+            block.set(self.lo, i64(0))
+            block.set(self.hi, i64(0))
+        else:
+            self.limits.hi.start(block)
+            self.limits.start(block)
+            block.set(self.low_before, INF)
         if self.matches is not None:
             self.matches.start(block)
 
+    @property
+    def restart(self) -> Restart | None:
+        """The restarts that limit it, if any do."""
+        return None if self.limits is None else self.limits.restart
+
+    @property
+    def keeps_states(self) -> bool:
+        """Whether it leaves its restart to the next call, which sees its rows again."""
+        return self.restart is not None and self.restart.lasts
+
+    def finish(self, block: Block, last: LExpr) -> None:
+        """Leave the last restart to the next call."""
+        if self.restart is not None:
+            self.restart.leave(block, last)
+
     def advance(self, block: Block, now: LExpr, present: Leaf) -> None:
         """Move to the loop's time and fold the rows; `present` reads what is there."""
-        low = block.name("low", add(now, i64(self.window.start)))
         high = block.name("high", add(now, i64(self.window.end)))
-        before = tuple(self.builder.fresh("before") for _ in range(2))
+        before = self.builder.fresh("before"), self.builder.fresh("before")
         block.set(before[0], self.lo)
         block.set(before[1], self.hi)
-        earlier = sub(low, self.precision)
-        watched = self.is_mixed and self.changed is not None
-        self._pass(block, earlier if watched else low, high)
+        if self.limits is None:
+            low = block.name("low", add(now, i64(self.window.start)))
+            watched = self.is_mixed and self.changed is not None
+            self._pass(block, sub(low, self.precision) if watched else low, high)
+        else:
+            self._pass_limited(block, self.limits, now)
+            low = self._limited_low(block, now)
         self.names = self.folded.values(block, present)
         if self.is_mixed:
-            self._fold_mixed(block, low, high)
+            self._fold_mixed(block, low, high, before)
             return
         if self.changed is not None:
             self._compare(block, *before)
@@ -142,6 +183,29 @@ class PresentWindow:
         if self.own_row is not None:
             starts = le(self.hi, self.own_row)
         block.add(While(starts, started.body()))
+
+    def _pass_limited(self, block: Block, limits: LimitedBound, now: LExpr) -> None:
+        """Move `hi`, then `lo`, which it moves.
+
+        Before the first restart neither moves: the rows that last stay to come.
+        """
+        until = now
+        if limits.restart is not None:
+            limits.restart.advance(block, now)
+            if not self.window.by_row:
+                come = limits.restart.has_come()
+                until = block.name("until", select(come, now, i64(-ENDLESS)))
+        limits.hi.run(block, until, to_row=self.own_row)
+        limits.run(block, now, block.inner())
+
+    def _limited_low(self, block: Block, now: LExpr) -> LExpr:
+        """The time after which rows end that an open window holds."""
+        terms: list[LExpr] = [NEVER]
+        if self.window.start > ALL_PAST:
+            terms.append(add(now, i64(self.window.start)))
+        if self.restart is not None and not self.window.by_row:
+            terms.append(self.restart.at)
+        return block.name("low", greatest(*terms))
 
     def _element(self, block: Block, row: LExpr) -> LoopValue:
         return element_of(block, self.rows, row, self.folded.element, self.names)
@@ -201,7 +265,9 @@ class PresentWindow:
 
     # Rows that leave in any order, or are cut by the window's edges
 
-    def _fold_mixed(self, block: Block, low: LExpr, high: LExpr) -> None:
+    def _fold_mixed(
+        self, block: Block, low: LExpr, high: LExpr, bounds_before: tuple[Var, Var]
+    ) -> None:
         rows, ending = self.rows, self.builder.fresh("ending")
         occupied = self.builder.fresh("some", BOOL)
         self._begin(block, self.nodes)
@@ -212,7 +278,11 @@ class PresentWindow:
         row, inner = self.builder.fresh("row"), block.inner()
         begin = inner.name("start", rows.start_at(row))
         end = inner.name("end", rows.end_at(row))
-        inside = inner.name("in", lt(low, end))
+        first: LExpr = self.lo
+        within = lt(low, end)
+        if self.limits is not None:
+            first, within = bounds_before[0], conj(le(self.lo, row), within)
+        inside = inner.name("in", within)
         inner.set(ending, select(inside, least(ending, end), ending))
         inner.set(occupied, disj(occupied, inside))
         value = self._element(inner, row)
@@ -220,6 +290,9 @@ class PresentWindow:
         if self.changed is not None:
             past_low, past_high = sub(low, self.precision), sub(high, self.precision)
             before = conj(lt(begin, past_high), lt(past_low, end))
+            if self.limits is not None:
+                held = lt(self.low_before, end)
+                before = conj(lt(row, bounds_before[1]), held)
             differs = ne(inside, before)
             if self.bounds:
                 past = greatest(begin, past_low), least(end, past_high)
@@ -229,8 +302,13 @@ class PresentWindow:
         taken = inner.inner()
         self._take(taken, self.nodes, row, value, clipped)
         inner.when(inner.name("ok", conj(inside, value.valid)), taken)
-        block.add(For(row, self.lo, self.hi, inner.body()))
-        self.due = sub(ending, i64(self.window.start))
+        block.add(For(row, first, self.hi, inner.body()))
+        self.due = INF
+        if self.window.start > ALL_PAST:
+            leaving = sub(ending, i64(self.window.start))
+            self.due = select(lt(ending, INF), leaving, INF)
+        if self.limits is not None:
+            block.set(self.low_before, low)
         if self.bounds:  # an edge may cut a row at another time at the next tick
             now = sub(low, i64(self.window.start))
             self.due = select(occupied, add(now, i64(1)), INF)
@@ -302,6 +380,11 @@ class PresentWindow:
 
     def changes(self) -> list[LExpr]:
         """The first times of the loop at which the window has other rows."""
+        if self.limits is not None:
+            coming: LExpr = self.limits.hi.due
+            if self.limits.restart is not None:
+                coming = select(self.limits.restart.has_come(), coming, INF)
+            return [coming, self.limits.due, self.due]
         coming = sub(self.rows.start_or_never(self.hi), i64(self.window.end - 1))
         if self.is_mixed:
             return [coming, self.due]

@@ -5,11 +5,14 @@ Windows of few rows are folded anew, in vectors, which takes less time than a ch
 either. Whether a window has many is seen when data are there.
 """
 
+from math import inf
+
 from tiltpy.emit.elements import FoldedElement
 from tiltpy.emit.matches import Match, NoMatch
-from tiltpy.ir.nodes import Expr, Window
+from tiltpy.ir.nodes import Expr, LastRows, Window
 from tiltpy.plan.loop_facts import LoopFacts
 from tiltpy.plan.nodes import DISABLED, PresentChoice, PresentPlan, Refusal
+from tiltpy.types import ALL_PAST
 
 
 def plan_present(facts: LoopFacts, window: Window, element: Expr) -> PresentChoice:
@@ -24,7 +27,7 @@ def _plan(facts: LoopFacts, window: Window, element: Expr) -> PresentPlan | Refu
     if "match_counts" in facts.disabled:
         return DISABLED
     rows, name = facts.objects[window.object], window.object
-    if not rows.layout.fifo:
+    if window.leaves_by_end and not rows.layout.fifo:
         return Refusal(f"events of ~{name} end in any order")
     others = sorted(facts.present_names(window, element) - {"count"})
     if others:
@@ -35,6 +38,16 @@ def _plan(facts: LoopFacts, window: Window, element: Expr) -> PresentPlan | Refu
         return Refusal(f"elements of ~{name} match by no key: {reason}")
     by_equality = match.by_equality
     fewest = facts.costs.hashed_rows if by_equality else facts.costs.ranked_rows
-    if rows.disjoint and window.end - window.start <= fewest:
+    if _most_rows(window, disjoint=rows.disjoint) <= fewest:
         return Refusal(f"windows of ~{name} are short")
     return PresentPlan.HASH_COUNTS if by_equality else PresentPlan.RANK_COUNTS
+
+
+def _most_rows(window: Window, *, disjoint: bool) -> float:
+    """Bound the number of rows that a window holds."""
+    length = window.end - window.start if disjoint and window.start > ALL_PAST else inf
+    match window.limit:
+        case LastRows(count=count):
+            return min(count, length)
+        case _:
+            return length
