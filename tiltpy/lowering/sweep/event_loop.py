@@ -57,7 +57,6 @@ class EventLoop:
         rows, windows = self.cursor.rows, self.windows()
         visit, run = block.inner(), block.inner()
         self._find_stop(run, last)
-        run.set(self.time, sub(now, i64(1)))
         end = rows.end_at(self.row)
         visit.set(self.time, sub(end, i64(self.point.offset)))
         exists = visit.name("exists", rows.exists(self.row))
@@ -81,7 +80,9 @@ class EventLoop:
         if self.lanes is not None:
             visit = self._vectorize(self.lanes, visit, out, count)
         run.add(While(lt(self.row, self.stop), visit.body()))
-        run.set(now, add(self.time, i64(1)))
+        # Few visits see their time: where none does, no times are read in the loop.
+        reached = rows.end_at(sub(self.row, i64(1)))
+        run.set(now, sub(reached, i64(self.point.offset - 1)))
         run.set(self.cursor.row, self.row)
         for window in windows:
             window.settle(run)
