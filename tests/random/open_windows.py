@@ -29,7 +29,7 @@ from tiltpy.ir.nodes import (
 from tiltpy.ir.rows import objects_over_same_rows
 from tiltpy.ir.traversal import rewrite, source_cuts
 from tiltpy.passes.check_windows import check_windows
-from tiltpy.types import ALL_FUTURE, ALL_PAST, BOOL, Scalar, Struct, TDom
+from tiltpy.types import ALL_FUTURE, ALL_PAST, BOOL, Scalar, TDom
 
 
 def random_open_case(seed: int, *, by_rows: bool = True) -> Case | None:
@@ -85,7 +85,6 @@ class _Opener:
         self.random = random
         self.query = query
         self.same_rows: frozenset[str] = frozenset()
-        self.structs: frozenset[str] = frozenset()
         self.conditions = conditions
         self.opened = False
 
@@ -95,9 +94,6 @@ class _Opener:
             self.query, definitions=(*self.conditions, *self.query.definitions)
         )
         self.same_rows = objects_over_same_rows(whole, definition)
-        self.structs = frozenset(
-            each.name for each in whole.definitions if isinstance(each.type, Struct)
-        )
         body = rewrite(definition.body, self.rule)
         return replace(definition, body=body, cuts=source_cuts(body))
 
@@ -116,8 +112,6 @@ class _Opener:
         """The window with another left end, and maybe with a row at its right one."""
         kind = self.random.choice(("past", "rows", "since", "after", "fixed"))
         by_row = window.object in self.same_rows and window.end == 0
-        if by_row and window.object in self.structs:
-            return replace(window, start=ALL_PAST)
         if kind == "fixed":
             return replace(window, by_row=by_row and window.start < 0)
         limit: Limit | None = None

@@ -11,6 +11,7 @@ from tests.compiled import random_setting
 from tests.random.held_rows import with_held_rows
 from tests.random.open_windows import open_windows
 from tests.random.row_queries import random_row_case
+from tests.random.row_structs import with_row_structs
 from tests.semantics.test_properties import check
 from tiltpy.frontend.parse import parse
 from tiltpy.ir.print.query import format_query
@@ -42,6 +43,20 @@ def test_random_queries_over_rows_with_open_windows(*, deep: bool) -> None:
             assert difference is None, f"seed {seed}, {setting}\n{difference}"
             checked += 1
     assert checked > 10
+
+
+def test_random_row_objects_of_structs(*, deep: bool) -> None:
+    """Windows see their fields as they see scalars, by row too."""
+    checked = 0
+    for seed in range(150 * (DEEPER if deep else 1)):
+        opened = open_windows(random_row_case(seed, exact=True), seed)
+        case = None if opened is None else with_row_structs(opened)
+        if case is not None:
+            setting = random_setting(Random(seed), span=80)  # noqa: S311
+            difference = check(case, setting, exact=True)
+            assert difference is None, f"seed {seed}, {setting}\n{difference}"
+            checked += 1
+    assert checked > 20
 
 
 def test_random_queries_over_rows_are_sound_texts() -> None:

@@ -16,7 +16,10 @@ from tiltpy.types import BOOL, I64, Struct, Type, columns
 
 @dataclass(frozen=True, slots=True)
 class OutputArrays:
-    """The arrays of an object's snapshots, and how these lie for later loops."""
+    """The arrays of an object's snapshots, and how these lie for later loops.
+
+    `presence` has the flags of structs that may be null as a whole.
+    """
 
     name: str
     type: Type
@@ -25,6 +28,7 @@ class OutputArrays:
     ends: Array
     values: tuple[Array, ...]
     validity: tuple[Array | None, ...]
+    presence: Array | None = None
 
     def arrays(self) -> tuple[Array, ...]:
         """The arrays of times, values and flags."""
@@ -65,6 +69,7 @@ class OutputArrays:
             self.values,
             tuple(None if v is None else (v, i64(0)) for v in self.validity),
             derived=True,
+            presence=self.presence,
         )
 
 
@@ -75,10 +80,16 @@ def output_arrays(
     layout: Layout,
     *,
     nulls: bool = False,
+    is_read: bool = False,
 ) -> OutputArrays:
-    """The output arrays of an object's loop; with `nulls` a scalar may be null, too."""
+    """The output arrays of an object's loop; with `nulls` rows may be null, too."""
     flagged = nulls or isinstance(payload, Struct)
     kinds = columns(payload)
+    presence = None
+    if nulls and is_read and isinstance(payload, Struct):
+        presence = builder.array(
+            SlotKind.OUT_VALIDITY, name, BOOL, len(kinds), written=True
+        )
     return OutputArrays(
         name,
         payload,
@@ -95,6 +106,7 @@ def output_arrays(
             else None
             for j in range(len(kinds))
         ),
+        presence,
     )
 
 
@@ -118,6 +130,8 @@ def write_value(block: Block, out: OutputArrays, at: LExpr, value: LoopValue) ->
         block.add(Store(array, at, field.scalar))
         if flags is not None:
             block.add(Store(flags, at, field.valid))
+    if out.presence is not None:
+        block.add(Store(out.presence, at, value.valid))
 
 
 def write_values(block: Block, out: OutputArrays, count: Var, value: LoopValue) -> None:

@@ -37,7 +37,8 @@ class ObjectRows:
     """The rows of an object: their number, times, values and nulls.
 
     `in_bounds`: no row past the last is asked for. `derived`: an earlier loop wrote
-    them, and the first may have held since ever.
+    them, and the first may have held since ever. `presence`: where struct payloads may
+    be null as a whole, whether each is not.
     """
 
     name: str
@@ -53,6 +54,7 @@ class ObjectRows:
     validity: tuple[tuple[Array, LExpr] | None, ...]
     in_bounds: bool = False
     derived: bool = False
+    presence: Array | None = None
 
     @property
     def disjoint(self) -> bool:
@@ -61,8 +63,9 @@ class ObjectRows:
 
     @property
     def complete(self) -> bool:
-        """Whether every row is a snapshot (no null row of a scalar payload)."""
-        return isinstance(self.type, Struct) or self.validity[0] is None
+        """Whether every row is a snapshot (no null row)."""
+        flags = self.presence if isinstance(self.type, Struct) else self.validity[0]
+        return flags is None
 
     def clamp(self, row: LExpr) -> LExpr:
         """A row that may be read, equal to `row` if that is less than `count`."""
@@ -150,7 +153,9 @@ class ObjectRows:
 
     def exists(self, row: LExpr) -> LExpr:
         """Whether an existing row is a snapshot."""
-        return TRUE if isinstance(self.type, Struct) else self.valid(0, row)
+        if not isinstance(self.type, Struct):
+            return self.valid(0, row)
+        return TRUE if self.presence is None else load(self.presence, row)
 
     def valid(self, column: int, row: LExpr) -> LExpr:
         """Whether a column of an existing row is not null."""

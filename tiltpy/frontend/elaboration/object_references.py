@@ -23,7 +23,7 @@ from tiltpy.frontend.surface import syntax
 from tiltpy.ir.construct.structs import field
 from tiltpy.ir.nodes import At, Element, EventBound, Expr, Since, Window
 from tiltpy.source import Span
-from tiltpy.types import I64, Struct, Type
+from tiltpy.types import I64, Type
 
 
 def elaborate_reference(elaborator: Elaborator, ref: syntax.Ref) -> Expr:
@@ -150,15 +150,6 @@ def _end_with_row(elaborator: Elaborator, window: Window) -> Window:
             window.span,
             f"write {scope.time}, or define ~{limit.object} over the same rows",
         )
-    for name in window.objects:
-        if name not in objects.lifetimes and isinstance(objects.types[name], Struct):
-            raise QueryError(
-                "E0003",
-                f"windows by row of a row object of structs, like ~{name}, are not in "
-                "this version",
-                window.span,
-                "define an object for each of its fields over the same rows",
-            )
     return replace(window, by_row=True)
 
 

@@ -3,7 +3,6 @@
 CODES = {
     "E0001": "not a valid statement or expression",
     "E0002": "a bracket is never closed",
-    "E0003": "not in this version",
     "E0004": "a malformed number, duration or string",
     "E0005": "a reserved word as a name",
     "E0006": "a clause, a field or an argument is given twice, or is missing",

@@ -63,14 +63,14 @@ def lower(
     special = False
     for definition, choice in zip(query.definitions, choices, strict=True):
         assert choice.name == definition.name
+        is_read = definition.name in used
         loop: Sweep | RowLoop | RowScanLoop
         match choice.plan:
             case RowMap() as plan:
                 loop = RowLoop(builder, definition, objects, plan)
             case RowScan() as plan:
-                read = definition.name in used
                 loop = RowScanLoop(
-                    builder, definition, objects, rankings, plan, is_read=read
+                    builder, definition, objects, rankings, plan, is_read=is_read
                 )
             case scan:
                 loop = Sweep(builder, definition, objects, rankings, scan)
@@ -78,7 +78,7 @@ def lower(
         layout = computed_layout(
             definition, None if over is None else objects[over].layout
         )
-        rows = _append(builder, block, loop, definition, layout)
+        rows = _append(builder, block, loop, definition, layout, is_read=is_read)
         _unbind(builder, block, rows, definition, seen)
         objects[definition.name] = rows
         loops.append(loop.describe())
@@ -103,9 +103,17 @@ def _append(
     loop: Sweep | RowLoop | RowScanLoop,
     definition: TemporalExpr,
     layout: Layout,
+    *,
+    is_read: bool,
 ) -> ObjectRows:
-    nulls = definition.tdom.nulls
-    out = output_arrays(builder, definition.name, definition.type, layout, nulls=nulls)
+    out = output_arrays(
+        builder,
+        definition.name,
+        definition.type,
+        layout,
+        nulls=definition.tdom.nulls,
+        is_read=is_read,
+    )
     count = loop.lower(block, out)
     if not definition.tdom.is_infinite and not loop.describe().implicit_times:
         _clip(builder, block, out, count)
