@@ -1,11 +1,15 @@
 """Summaries that are derived of folds, and what `explain` says of them."""
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 import tiltpy as tilt
+from tests.costs import default_costs
 from tiltpy.emit.references import reductions
 from tiltpy.passes.analyses.fold_summaries import FoldSummary, summarize
 from tiltpy.passes.pipeline import optimize
+from tiltpy.runtime.execution.run_options import default_workers
 
 HEAD = "input x : f64 point\n"
 BIQUAD = """init = { y = 0.0, a = 0.0, b = 0.0 }
@@ -115,3 +119,32 @@ def test_explain_says_which() -> None:
     query = tilt.parse(f"{HEAD}~o[t] = recursive_ema(~x, 0.5)\noutput ~o\n")
     said = "~o: recursive of ~x folds on, one step for each row\n    fold: affine 1x1, "
     assert said in query.explain()
+
+
+ONE_CHUNK = {
+    "~o[t] = median(~x[since ~c : t])": "all of ~c, ~x may matter to ~o at any time",
+    "~o[t] = sum(~x[since ~c : t]) + sum(~x[-∞ : t])": "sum of ~x never forgets a row",
+    "~m[t] = sum(~x[since ~c : t])\n~o[t] = max(~m[t-9 : t])": (
+        "~o reads ~m, which keeps states"
+    ),
+}
+
+
+@pytest.mark.parametrize("text", ONE_CHUNK)
+def test_explain_says_why_restarts_cut_no_chunks(text: str) -> None:
+    query = tilt.parse(f"{HEAD}~c[t] = ~x[t] > 5\n{text}\noutput ~o\n")
+    assert f"fold: restarts at ~c, one chunk: {ONE_CHUNK[text]}" in query.explain()
+    assert "segmented" not in query.explain()
+
+
+def test_explain_says_of_rows_whether_they_are_cut() -> None:
+    text = f"{HEAD}~c[t] = ~x[t] > 5\n~o[t] = sum(~x[since ~c : t])\noutput ~o\n"
+    table = pa.table({"time": np.arange(40_000), "x": np.zeros(40_000)})
+    whole = tilt.parse(text).explain(inputs={"x": table})
+    assert "restarts at ~c, one chunk: 40,000 rows are few" in whole
+    assert "segmented" not in whole
+    with default_costs(warmup_rows=100, least_chunk_work=1000):
+        cut = tilt.parse(text).explain(inputs={"x": table})
+    if default_workers() > 1:
+        assert "fold: segmented, restarts at ~c" in cut
+        assert "chunks go on from states" in cut

@@ -32,6 +32,8 @@ class Read:
     ticks make no difference: only the unused lanes of the last vector read them. With
     `cells` the range begins with the first of so many rows of the loop's domain that
     end at `first` or later, or with the first there is: at or after `first + low`.
+    Without bound it needs no more than the last `rows` before it of an input, if any
+    number is given.
     """
 
     object: str
@@ -39,6 +41,7 @@ class Read:
     high: int
     spare: int = 0
     cells: int = 0
+    rows: int = 0
 
     @property
     def is_unbounded(self) -> bool:
@@ -233,13 +236,23 @@ class Signature:
 
     @property
     def resumes(self) -> bool:
-        """Whether a call can go on from the states that the one before has left.
+        """Whether a call can go on from the states that the one before has left."""
+        return self.refuse_states() is None
 
-        So it is where nothing reads an object that keeps states: it would be read at
-        times before.
+    def refuse_states(self) -> str | None:
+        """Say why no call can go on from the states that the one before has left.
+
+        Nothing may read an object that keeps states: it would be read at times before.
         """
         far = [loop for loop in self.loops if loop.is_unbounded]
-        lasting = {loop.name for loop in far if loop.keeps_states}
-        read = {read.object for loop in self.loops for read in loop.reads}
-        unread = lasting <= set(self.outputs) - read
-        return bool(lasting) and unread and all(loop.resumes for loop in far)
+        for loop in far:
+            if not loop.resumes:
+                reads = {f"~{read.object}" for read in loop.reads if read.is_unbounded}
+                seen = ", ".join(sorted(reads))
+                return f"all of {seen} may matter to ~{loop.name} at any time"
+        lasting = [loop.name for loop in far if loop.keeps_states]
+        for loop in self.loops:
+            for read in loop.reads:
+                if read.object in lasting:
+                    return f"~{loop.name} reads ~{read.object}, which keeps states"
+        return None if lasting else "no window keeps a state"

@@ -13,7 +13,7 @@ from tiltpy.compiler.options import CompileOptions
 from tiltpy.costs import Costs
 from tiltpy.emit.references import present_folds, reductions
 from tiltpy.forks import ForkSafe, cached_property
-from tiltpy.ir.nodes import Query, Window
+from tiltpy.ir.nodes import Query, Reduce
 from tiltpy.loops.printer import format_kernel
 from tiltpy.loops.verify import verify_kernel
 from tiltpy.lowering.lowered import LoweredKernel
@@ -21,7 +21,7 @@ from tiltpy.lowering.preaggregation.accumulate import lower_accumulate
 from tiltpy.lowering.preaggregation.finalize import lower_finalize
 from tiltpy.lowering.sweep.kernel import lower
 from tiltpy.lowering.vector.kernel import lower_vector
-from tiltpy.passes.analyses.fold_summaries import summarize
+from tiltpy.passes.analyses.fold_summaries import FoldSummary, summarize
 from tiltpy.passes.coarsen_domains import coarsen_domains
 from tiltpy.passes.pipeline import optimize
 from tiltpy.plan.choose import (
@@ -101,29 +101,32 @@ class QueryKernels(ForkSafe):
         return code
 
     @cached_property
-    def warmup_rows(self) -> int | None:
-        """The rows from which states of windows that fold on are guessed, if any.
+    def warmup_rows(self) -> int:
+        """The rows from which states of windows that fold on are guessed."""
+        rows = [summary.rows or 0 for _, summary in self._folds()]
+        least = self._options.costs.run.warmup_rows
+        return max((each or least for each in rows), default=0)
 
-        Only of folds over inputs without restarts: other objects have snapshots that
-        chunks cut, and restarts at their starts.
-        """
+    @cached_property
+    def one_chunk(self) -> str | None:
+        """The reason why windows without bound need a run of one chunk, if they do."""
+        refusal = self.sweep_code.signature.refuse_states()
+        if refusal is not None:
+            return refusal
+        for node, summary in self._folds():
+            if summary.rows is None:
+                return f"{node.reduction} of ~{node.window.object} never forgets a row"
+        return None
+
+    def _folds(self) -> Iterator[tuple[Reduce, FoldSummary]]:
+        """Yield the reductions over windows that fold on, with their summaries."""
         known = {each.name: each for each in self.query.reductions}
-        most = 0
         for definition in self.query.definitions:
             if any(not window.is_fixed for window, _ in present_folds(definition)):
                 return None
             for node in reductions(definition):
-                if not node.window.is_fixed:
-                    rows = None
-                    if node.window.folds_on and self._is_of_input(node.window):
-                        rows = summarize(node, known).rows
-                    if rows is None:
-                        return None
-                    most = max(most, rows or self._options.costs.run.warmup_rows)
-        return most
-
-    def _is_of_input(self, window: Window) -> bool:
-        return window.limit is None and self.query.input(window.object) is not None
+                if node.window.folds_on:
+                    yield node, summarize(node, known)
 
     def codes(self) -> Iterator[LazyCode]:
         """List the kernels that are in memory so far."""

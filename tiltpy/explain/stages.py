@@ -54,7 +54,7 @@ def explain(
     strings = list(describe_strings(source))
     if strings:
         sections.append(("strings", "\n".join(strings)))
-    slides = list(_explain_reductions(compiled))
+    slides = list(_explain_reductions(compiled, run))
     if slides:
         sections.append(("reductions", "\n".join(slides)))
     refusal = (
@@ -137,8 +137,11 @@ def _present_plan(compiled: QueryKernels, name: str, node: Reduce) -> PresentPla
     return PresentPlan.FOLDED
 
 
-def _explain_reductions(compiled: QueryKernels) -> Iterator[str]:
+def _explain_reductions(
+    compiled: QueryKernels, run: KeyedRun | TimeRun | None
+) -> Iterator[str]:
     """Say how reductions that are user-defined, or see the present, follow windows."""
+    one_chunk = run.one_chunk if isinstance(run, TimeRun) else compiled.one_chunk
     user_defined = {each.name: each for each in compiled.query.reductions}
     for definition in compiled.query.definitions:
         for node in present_reductions(definition):
@@ -166,7 +169,7 @@ def _explain_reductions(compiled: QueryKernels) -> Iterator[str]:
                 )
                 yield f"~{definition.name}: {fold}"
             if node.window.folds_on:
-                yield f"    fold: {summarize(node, user_defined).text}"
+                yield f"    fold: {summarize(node, user_defined).describe(one_chunk)}"
 
 
 def _kernel(

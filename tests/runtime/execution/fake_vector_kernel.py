@@ -329,4 +329,5 @@ class FakeKernels:
         self.fake = FakeGrid(query, layouts, **shape)
         self.sweep = self._real.sweep
         self.warmup_rows = self._real.warmup_rows
+        self.one_chunk = self._real.one_chunk
         self.vector = self.fake.kernel

@@ -500,9 +500,10 @@ def window_reads(window: Window) -> Iterator[Read]:
             if window.look == "nearest":  # a read has a bound on one side
                 yield Read(window.object, low, window.center)
                 low = window.center - 2
-            yield Read(window.object, low, window.end)
+            yield Read(window.object, low, window.end, rows=window.last_rows)
         case LastRows() | Since():
-            yield Read(window.object, ALL_PAST, window.end)
+            rows = window.last_rows
+            yield Read(window.object, ALL_PAST, window.end, rows=rows)
         case _:
             assert_never(window.limit)
     if isinstance(window.limit, Since):

@@ -27,6 +27,9 @@ FORGOTTEN = 64.0
 """Powers of two by which a difference of states must have shrunk to be gone: those of a
 double's fraction, and some for the last bit to agree as well."""
 
+SEGMENTED = "segmented"
+"""What a fold is whose chunks are cut where it restarts."""
+
 Matrix = NDArray[np.float64]
 
 
@@ -41,13 +44,20 @@ class FoldSummary:
     text: str
     rows: int | None
 
+    def describe(self, one_chunk: str | None) -> str:
+        """Say what it is of a run in chunks, or in one chunk for a reason."""
+        if self.rows is None or one_chunk is None:
+            return self.text
+        parts = [part for part in self.text.split(", ") if part != SEGMENTED]
+        return ", ".join((*parts, f"one chunk: {one_chunk}"))
+
 
 def summarize(
     node: Reduce, user_reductions: Mapping[str, UserReduction]
 ) -> FoldSummary:
     """Derive the summary of a reduction over a window that folds on."""
     if isinstance(node.window.limit, Since):
-        return FoldSummary(f"segmented, restarts at ~{node.window.limit.object}", 0)
+        return FoldSummary(f"{SEGMENTED}, restarts at ~{node.window.limit.object}", 0)
     reduction = user_reductions.get(node.reduction)
     if node.reduction == "last":
         return FoldSummary("of the last row", 0)
@@ -81,10 +91,10 @@ def _summarize(fold: FoldFields) -> FoldSummary:
     reason = _refuse_affine(fold)
     if reason is not None:
         if restarts:
-            return FoldSummary("segmented", 0)
+            return FoldSummary(SEGMENTED, 0)
         return FoldSummary(f"sequential: {reason}", None)
     size = len(fold.registers)
-    parts = [f"affine {size}x{size}", states, "segmented" if restarts else ""]
+    parts = [f"affine {size}x{size}", states, SEGMENTED if restarts else ""]
     rows = _forgets(fold)
     if rows is None and restarts:
         rows = 0

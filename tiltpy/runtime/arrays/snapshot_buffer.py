@@ -15,7 +15,7 @@ from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.runtime.arrays.dictionary import Strings
 from tiltpy.runtime.arrays.dtypes import Bits, BoolArray, Times
 from tiltpy.runtime.arrays.pool import allocate, dtype_of
-from tiltpy.types import I64, MAX_TIME, Type, columns
+from tiltpy.types import ENDLESS, I64, MAX_TIME, Type, columns
 
 CACHE_BLOCK = DEFAULT_COSTS.memory.cache_block
 """Items of a temporary that stays in the cache."""
@@ -214,6 +214,24 @@ class SnapshotBuffer:
             stop = self._rows_started_before(high)
         first = min(max(first, 0), self.n)
         return first, max(first, min(stop, self.n))
+
+    def find_last(self, time: int, count: int, *, gaps: bool = True) -> int:
+        """Find the first of the last `count` events that start before a time.
+
+        `gaps`: null rows are no events, if there is one column.
+        """
+        _, before = self.find(-ENDLESS, time)
+        first = max(0, before - count)
+        if not gaps or len(self.columns) > 1 or self.columns[0].validity is None:
+            return first
+        while True:
+            column = self.columns[0].slice(first, before - first)
+            events = np.flatnonzero(column.valid(before - first))
+            if len(events) >= count:
+                return first + int(events[-count])
+            if first == 0:
+                return 0
+            first = max(0, before - 2 * (before - first))
 
     def _rows_started_before(self, time: int) -> int:
         if self.starts is not None:

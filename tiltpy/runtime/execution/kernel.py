@@ -62,11 +62,15 @@ class Kernels(Protocol):
     """The optimised query, with its boundaries."""
 
     @property
-    def warmup_rows(self) -> int | None:
-        """The rows from which states of windows that fold on are guessed, if any.
+    def warmup_rows(self) -> int:
+        """The rows from which states of windows that fold on are guessed.
 
         After so many they no longer depend on those before, as far as anyone knows.
         """
+
+    @property
+    def one_chunk(self) -> str | None:
+        """The reason why windows without bound need a run of one chunk, if they do."""
 
     def sweep(self, *, baseline: bool = False) -> Kernel:
         """The sweep kernel for any rows, or the baseline kernel."""

@@ -37,7 +37,8 @@ class Extents(Generic[N]):
     outputs. `support`: between which grid points objects may have snapshots at all, for
     loops that visit every cell. `changes`: between which grid points objects change at
     all, for kernels with reads without bound. Calls that are `resumed` have states of
-    all rows that only windows that fold on would need.
+    all rows that only windows that fold on would need, and the last rows before theirs
+    of inputs that are read by their number.
 
     `extents` are the grid points that loops visit, from the first to the last, none
     where the first is beyond the last. `capacity` bounds the visits of each loop, and
@@ -73,6 +74,7 @@ class Extents(Generic[N]):
         if whole is not None:
             self.rows = {**rows, **whole}
         needs: dict[str, tuple[N, N]] = {}
+        counts: dict[str, int] = {}
         for loop in reversed(signature.loops):
             extent = self._extent(loop, needs.get(loop.name))
             self.extents[loop.name] = extent
@@ -88,6 +90,7 @@ class Extents(Generic[N]):
                 if read.cells:
                     needed = self._from_cells(loop, extent, read.cells), needed[1]
                 needs[read.object] = _widen(needs.get(read.object), needed)
+                counts[read.object] = max(counts.get(read.object, 0), read.rows)
         nothing = zero, zero
         self.slices: dict[str, RowSlices[N]] = {}
         for name, slices in rows.items():
@@ -97,7 +100,8 @@ class Extents(Generic[N]):
                 low = choose(exists, -FAR, low)
             if name in self._future:
                 high = choose(exists, FAR, high)
-            self.slices[name] = slices.narrow(low, high)
+            last_rows = counts.get(name, 0) if resumed else 0
+            self.slices[name] = slices.narrow(low, high, last_rows)
         if whole is not None:
             self.slices.update(whole)
         self.capacity: dict[str, N] = {}

@@ -57,9 +57,16 @@ class RowSlices(Generic[N]):
         number: N | int = ROW_NUMBERS[kind](self, column)
         return number
 
-    def narrow(self, low: N, high: N) -> "RowSlices[N]":
-        """The rows that cover every event which overlaps `(low, high]`."""
+    def narrow(self, low: N, high: N, last_rows: int = 0) -> "RowSlices[N]":
+        """The rows that cover every event which overlaps `(low, high]`.
+
+        For one call also the last rows before, by their stamps.
+        """
         first, stop = self.find(low, high)
+        if last_rows and low < high:
+            assert isinstance(low, int)
+            buffer = self.buffer.slice(self.first, self.first + self.count)
+            first = min(first, buffer.find_last(low - buffer.before, last_rows))
         begin, start = self.first + first, self._start_of(first)
         return RowSlices(self.buffer, begin, stop - first, start, keyed=self.keyed)
 

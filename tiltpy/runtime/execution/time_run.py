@@ -81,6 +81,8 @@ class TimeRun:
             self.vector = vector
         self.sweep = kernels.sweep(baseline=self.plan.baseline is None)
         tdoms = {name: output.tdom for name, output in self.outputs.items()}
+        self.one_chunk = self._refuse_chunks()
+        """The reason why windows without bound make it one chunk, if they do."""
         self.warmup_rows = self._find_warmup_rows()
         self.coverage = RunCoverage(
             self.sweep.signature,
@@ -89,7 +91,7 @@ class TimeRun:
             ranges,
             request,
             self.costs,
-            resumed=self._carries(),
+            resumed=self.one_chunk is None,
         )
         self.chunks = RunChunks(
             self.sweep.signature,
@@ -102,26 +104,27 @@ class TimeRun:
         )
         self.dense: DenseOutput | None = None
 
-    def _carries(self) -> bool:
-        """Tell whether chunks go on from the states of windows that fold on."""
-        resumes = self.sweep.signature.resumes and self.states is None
-        if not resumes or not self.ranges or self.vector is not None:
-            return False
-        if self.options.chunk is not None:
-            return self.kernels.warmup_rows is not None
-        return self.warmup_rows > 0
+    def _refuse_chunks(self) -> str | None:
+        """Say why no chunks go on from the states of windows that fold on."""
+        if self.states is not None:
+            return "it goes on from states that it was given"
+        if not self.ranges or self.vector is not None:
+            return "no window folds on"
+        reason = self.kernels.one_chunk
+        if reason is not None or self.options.chunk is not None:
+            return reason
+        if self.total < 2 * self.costs.warmup_share * self.kernels.warmup_rows:
+            return f"{self.total:,} rows are few beside those that chunks warm up with"
+        return "there is one worker" if self._count_workers(2) == 1 else None
 
     def _find_warmup_rows(self) -> int:
         """Choose the rows from which states are guessed: none for one chunk at a time.
 
         A few chunks must be long beside what is folded once more before them.
         """
-        if not self.sweep.signature.resumes or self._count_workers(2) == 1:
+        if self.one_chunk is not None or self._count_workers(2) == 1:
             return 0
-        costs, rows = self.costs, self.kernels.warmup_rows or 0
-        if self.options.chunk is None and self.total < 2 * costs.warmup_share * rows:
-            return 0
-        return min(rows, costs.most_warmup_rows)
+        return min(self.kernels.warmup_rows, self.costs.most_warmup_rows)
 
     def _count_workers(self, chunks: int) -> int:
         """Choose how many threads take chunks."""
@@ -215,11 +218,9 @@ class TimeRun:
     def describe(self) -> Iterator[str]:
         """Say which kernels compute the run, a line each."""
         yield from self.plan.describe()
-        loops = self.sweep.signature.loops
-        reads = {r.object for loop in loops for r in loop.reads if r.is_unbounded}
-        if reads and not self.coverage.resumes:
-            names = ", ".join(f"~{name}" for name in sorted(reads))
-            yield f"one chunk: all of {names} may matter at any time"
+        unbounded = any(loop.is_unbounded for loop in self.sweep.signature.loops)
+        if unbounded and self.one_chunk is not None:
+            yield f"one chunk: {self.one_chunk}"
         if self.coverage.resumes:
             rows = f"{self.warmup_rows:,} rows before them"
             guessed = f", guessed from the {rows}" if self.warmup_rows else ""

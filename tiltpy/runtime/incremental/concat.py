@@ -55,7 +55,10 @@ def drop_before(
 
     The last rows that start before it stay, `last_rows` events of them.
     """
-    counted = _find_last(buffer, time, last_rows, payload)
+    counted = buffer.find(-ENDLESS, time)[1]
+    if last_rows:
+        gaps = isinstance(payload, Scalar)
+        counted = buffer.find_last(time, last_rows, gaps=gaps)
     if buffer.layout is TimeLayout.OVERLAPPING:
         assert buffer.ends is not None
         mask: BoolArray = buffer.ends[: buffer.n] > time
@@ -65,18 +68,6 @@ def drop_before(
     if first == buffer.n:
         return SnapshotBuffer.empty(payload)
     return buffer.slice(first, buffer.n)
-
-
-def _find_last(buffer: SnapshotBuffer, time: int, count: int, payload: Type) -> int:
-    """Find the first of the last events that start before a time."""
-    before = buffer.find(-ENDLESS, time)[1]
-    if not count or not before:
-        return before
-    (column, *others) = buffer.columns
-    if others or column.validity is None or not isinstance(payload, Scalar):
-        return max(0, before - count)
-    events = np.flatnonzero(column.valid(before))
-    return int(events[-count]) if len(events) >= count else 0
 
 
 def _sample_numbers(
