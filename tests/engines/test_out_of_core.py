@@ -19,6 +19,7 @@ from tests.compiled import (
     snapshots,
     table_of,
 )
+from tests.costs import default_costs
 from tests.datasets import joined, prices
 from tests.random.key_rows import draw_lifetime
 from tests.random.made_strings import random_text_case
@@ -159,16 +160,23 @@ def check_streamed(case: Case, seed: int) -> None:
         assert difference is None, f"{text}\n{format_query(case.query)}"
 
 
+NEAR = "~at[t] = ~x[t] - ~x[t-7]\n~o[t] = ~at[t] + f64(count(~x[t-20 : t+3]))"
+FAR = (
+    "~c[t] = ~x[t] % 7.0 < 2.0\n~o[t] = { a = ~x[last : t], b = ~x[last : <t-4],"
+    " c = sum(~x[last 3 : t-2]), d = count(~x[since ~c : t]) }"
+)
+
+
+@pytest.mark.parametrize("objects", [NEAR, FAR])
 @pytest.mark.parametrize("kind", LIFETIMES.values())
-def test_streams_of_every_lifetime_equal_runs(kind: type[Lifetime]) -> None:
+def test_streams_of_every_lifetime_equal_runs(
+    kind: type[Lifetime], objects: str
+) -> None:
     """Whatever rows an event needs besides its own, and however long it lasts."""
     for seed in range(10):
         random = Random(seed)  # noqa: S311
         lifetime = draw_lifetime(kind, random, (1, 2, 3, 8, 40))
-        query = parse(
-            f"input x : f64 {lifetime.format(str)}\n"
-            "~at[t] = ~x[t] - ~x[t-7]\n~o[t] = ~at[t] + f64(count(~x[t-20 : t+3]))"
-        )
+        query = parse(f"input x : f64 {lifetime.format(str)}\n{objects}\noutput ~o")
         stamps = np.cumsum([random.choice((0, 1, 2, 3, 3, 30)) for _ in range(200)])
         lengths = [random.choice((1, 2, 5, 60)) for _ in stamps]
         times = {"t": stamps}
@@ -188,6 +196,9 @@ def test_streams_of_every_lifetime_equal_runs(kind: type[Lifetime]) -> None:
         )
         streamed = [snapshot for part in parts for snapshot in snapshots(part["o"])]
         assert streamed == snapshots(expected["o"]), f"seed {seed}, {lifetime}"
+        with default_costs(warmup_rows=5):
+            run = tilt.CompiledQuery(query).run(x=table, chunk=9, workers=2)
+        assert snapshots(run["o"]) == streamed, f"seed {seed}, {lifetime}"
 
 
 def test_several_inputs_of_different_rates_and_ends() -> None:

@@ -15,13 +15,14 @@ import tiltpy as tilt
 from tests.compare import assert_same
 from tests.compiled import random_setting, run_compiled
 from tests.costs import default_costs
+from tests.engines.test_out_of_core import run_streamed
 from tests.random.folds import random_fold_case
 from tiltpy.frontend.parse import parse
 from tiltpy.interpreter.evaluate import interpret
 from tiltpy.ir.print.query import format_query
 from tiltpy.runtime.execution.run_options import default_workers
 
-CASES, BATCH, DEEPER = 120, 30, 25
+CASES, BATCH, STREAMS, DEEPER = 120, 30, 20, 25
 
 
 def check(seed: int) -> None:
@@ -39,11 +40,28 @@ def check(seed: int) -> None:
             raise AssertionError(f"seed {seed}, {each}\n{error}") from None
 
 
+def check_stream(seed: int) -> None:
+    case = random_fold_case(seed)
+    expected = interpret(case.query, case.events, start=case.start, end=case.end)
+    random = Random(seed)  # noqa: S311 - tests, not secrets
+    setting = random_setting(random, span=80)
+    try:
+        result = run_streamed(case, setting, random)
+        assert_same(result, expected, case.query, exact=True)
+    except AssertionError as error:
+        raise AssertionError(f"seed {seed}, {setting}\n{error}") from None
+
+
 @pytest.mark.parametrize("batch", range(CASES // BATCH))
 def test_random_folds(batch: int, *, deep: bool) -> None:
     for first in range(batch * BATCH, CASES * (DEEPER if deep else 1), CASES):
         for seed in range(first, first + BATCH):
             check(seed)
+
+
+def test_streams_of_random_folds(*, deep: bool) -> None:
+    for seed in range(STREAMS * (DEEPER if deep else 1)):
+        check_stream(seed)
 
 
 ROWS = 30_000
@@ -63,6 +81,11 @@ LONG = {
     "averages": "~o[t] = { a = ema(~x, 0.2), b = rsi(~x, 14) }",
     "restarts": "~c[t] = ~x[t] > 1.5\n~o[t] = sum(~x[since ~c : t])",
     "highest since": "~c[t] = ~x[t] > 2\n~o[t] = max(~x[after ~c : t])",
+    "last rows": "~c[t] = ~x[t] > 1.5\nh = TDom(-∞, ∞, 7)\n~l[t] = max(~x[last 4 : t])"
+    "\n~p[h] = ~l[h+1] - ~x[last : <h]\n"
+    "~o[t] = { a = min(~x[after ~c : t]), b = ~p[t] }",
+    "own restarts": "distinct ~c[t] = max(~x[t-9 : t]) > 2\n"
+    "~m[t] = max(~x[t-5 : t+2])\n~o[t] = count(~m[after ~c : t])",
     "streaks": "reduction fold(v: f64) { init = 0 acc = v > 1 ? 0 : state + 1"
     " result = state }\n~o[t] = fold(~x[-∞ : t])",
     "hysteresis": "reduction fold(v: f64) { init = false acc = v > 2 ? true :"
@@ -73,7 +96,7 @@ LONG = {
     "total": "~o[t] = sum(~x[-∞ : t])",
 }
 
-SEQUENTIAL = ("restarts", "highest since", "total")
+SEQUENTIAL = ("total",)
 """Folds whose chunks do not go on from guesses."""
 
 

@@ -31,6 +31,7 @@ from tiltpy.ir.nodes import (
     Query,
     Since,
     TemporalExpr,
+    Window,
 )
 from tiltpy.ir.rows import row_roots
 from tiltpy.types import ALL_FUTURE, MAX_OFFSET, Boundary, Reach, TDom
@@ -87,7 +88,7 @@ def _reaches(query: Query, past: Past) -> dict[str, Reaches]:
     for definition in query.definitions:
         name = definition.name
         cell = _longest_cell(query, definition)
-        reaches[name] = seen[name] = _reach(definition, seen, rows, cell, past)
+        reaches[name] = seen[name] = _reach(query, definition, seen, rows, cell, past)
         if definition.tdom.rows is not None:
             seen[name] = _through_lifetimes(query, definition, reaches[name])
     return reaches
@@ -142,6 +143,7 @@ def _beyond(
 
 
 def _reach(
+    query: Query,
     definition: TemporalExpr,
     known: Mapping[str, Reaches],
     rows: frozenset[str],
@@ -155,7 +157,7 @@ def _reach(
         boundaries.update(known[over])
     bounds = {(node.object, node.which) for node in event_bounds(definition)}
     for cut in leaf_cuts(definition.cuts):
-        for seen, near, far in _direct(cut, definition.tdom, cell, past):
+        for seen, near, far in _direct(query, cut, definition.tdom, cell, past):
             derived = seen not in rows  # those have bounds of their own
             back = ENDLESS_REACH if derived and (seen, "start") in bounds else near
             ahead = Reach(ALL_FUTURE if derived and (seen, "end") in bounds else far)
@@ -171,7 +173,7 @@ def _reach(
 
 
 def _direct(
-    cut: LeafCut, tdom: TDom, cell: int, past: Past
+    query: Query, cut: LeafCut, tdom: TDom, cell: int, past: Past
 ) -> Iterator[tuple[str, Reach, int]]:
     """Yield each object that a cut refers to, and how far back and ahead.
 
@@ -197,7 +199,8 @@ def _direct(
                 back = Reach(cell) if window.cells.count == 1 else ENDLESS_REACH
                 yield window.cells.input, back, rounding
             if past != "all" and window.last_rows:
-                back = Reach(near.ticks + ends, window.last_rows)
+                behind = _delay(query, window) if ends else 0
+                back = Reach(near.ticks + behind, window.last_rows)
             yield window.object, back, ahead
             if isinstance(window.limit, Since):
                 restarts = near if past == "resumed" else ENDLESS_REACH
@@ -206,6 +209,17 @@ def _direct(
             pass
         case _:
             assert_never(cut)
+
+
+def _delay(query: Query, window: Window) -> int:
+    """Find by how many ticks an event starts before a window by edges sees it.
+
+    Rows are counted by their starts, and samples are seen at their ends.
+    """
+    declared = query.input(window.object)
+    if window.edge == "start" or declared is None or declared.lifetime is None:
+        return 1
+    return declared.lifetime.before
 
 
 def _add(
