@@ -7,9 +7,11 @@ lasts as long as all others and lies in one pane.
 from dataclasses import dataclass
 from random import Random
 
+from tests.random.calendars import ZONES
 from tiltpy.frontend.parse import parse
 from tiltpy.interpreter.evaluate import Event, Value
 from tiltpy.ir.nodes import Query
+from tiltpy.zones import zone_table
 
 INTEGERS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
 FLOATS = ("f32", "f64")
@@ -51,6 +53,10 @@ class FoldCase:
 class FoldWriter:
     """Draws the parts of one case."""
 
+    unit = ""
+    tick = 1
+    """The ticks by which times differ."""
+
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)  # noqa: S311
         random = self.random
@@ -70,28 +76,33 @@ class FoldWriter:
         query = parse(self.text())
         start = end = None
         if random.random() < 0.3:
-            start = self.low + random.randint(-60, 60)
+            start = self.low + random.randint(-60, 60) * self.tick
         if random.random() < 0.3:
-            end = self.low + 90
-            end = random.randint(self.low - 60 if start is None else start, end)
+            end = self.low + 90 * self.tick
+            begin = self.low - 60 * self.tick if start is None else start
+            end = random.randint(begin, end)
         return FoldCase(query, rows, self.length, start, end)
 
     def text(self) -> str:
         """The query."""
         payload = f"{{ a: {self.a}, b: {self.b} }}" if self.struct else self.a
-        tdom = f"TDom({self.bound(-40)}, {self.bound(40)}, {self.cell}, {self.offset})"
+        bounds = f"{self.bound(-40)}, {self.bound(40)}"
+        tdom = f"TDom({bounds}, {self.cells()})"
         own = OWN if self.own else ""
         outputs = [
             self.output(name) for name in ("o", "p")[: self.random.choice((1, 2))]
         ]
-        return f"input x by k : {payload} interval (start, end)\n{own}w = {tdom}\n" + (
-            "\n".join(outputs)
-        )
+        head = f"{self.unit}input x by k : {payload} interval (start, end)\n"
+        return f"{head}{own}w = {tdom}\n" + "\n".join(outputs)
+
+    def cells(self) -> str:
+        """The cells of the outputs."""
+        return f"{self.cell}, {self.offset}"
 
     def bound(self, near: int) -> str:
         if self.random.random() < 0.8:
             return "-∞" if near < 0 else "∞"
-        return str(self.low + near + self.random.randint(-30, 30))
+        return str(self.low + (near + self.random.randint(-30, 30)) * self.tick)
 
     def output(self, name: str) -> str:
         """The definition of an output."""
@@ -203,3 +214,48 @@ class FoldWriter:
         if random.random() < 0.05:
             return random.choice((float("nan"), -0.0))
         return random.randint(-40, 40) / 8
+
+
+class CalendarFoldWriter(FoldWriter):
+    """Draws cases over the days, weeks and months of a zone, near changes of clocks.
+
+    Events last a second: wherever cells begin, each lies in one.
+    """
+
+    unit = "unit s\n"
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        random = self.random
+        self.zone = random.choice(ZONES)
+        self.step = random.choice(("1d", "1d", "2d", "1w", "1mo", "1q"))
+        self.tick = random.choice((3600, 4 * 3600, 86400, 5 * 86400))
+        changes = [int(time) for time in zone_table(self.zone or "UTC").changes[1:-2]]
+        self.low = random.choice(changes or [0]) - random.randrange(60) * self.tick
+
+    def cells(self) -> str:
+        zone = f', "{self.zone}"' if self.zone else ""
+        return f"calendar({self.step}{zone})"
+
+    def window(self) -> str:
+        return f"~x[w - {self.random.choice((1, 1, 1, 2, 3))} cell : w]"
+
+    def rows(self) -> list[Row]:
+        nulls = self.random.random() < 0.4
+        keys = self.random.choice((1, 2, 3, 8, 40))
+        self.length = 1
+        rows, time = [], self.low
+        for _ in range(self.random.choice((1, 2, 5, 20, 60))):
+            value = (
+                None
+                if nulls and self.random.random() < 0.3
+                else self.value(nulls=nulls)
+            )
+            if value is None and self.struct:
+                value = self.value(nulls=nulls)
+            times = time, time + 1
+            event = (*times, None) if value is None else Event(*times, value)
+            rows.append(Row(self.random.randrange(keys), event))
+            ticks = self.random.choice((0, 1, 1, 2, 7)) * self.tick
+            time += max(ticks + self.random.choice((0, 0, -1)), 0)
+        return rows

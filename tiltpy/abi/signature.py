@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from tiltpy.abi.slots import Slot
-from tiltpy.types import ALL_FUTURE, ALL_PAST, Scalar, TDom, Type
+from tiltpy.types import ALL_FUTURE, ALL_PAST, Calendar, Scalar, TDom, Type
 
 LANES = 16
 """Neighbouring grid points that a vector kernel computes at once, whatever the CPU.
@@ -179,12 +179,13 @@ class AlignedRange:
 class PaneAggregation:
     """Pre-aggregation of the windows over an input by key, pane by pane.
 
-    Time is split into *panes* of `pane` ticks, from `phase` on, such that each row lies
-    in one of them. The first kernel visits the rows of the panes `[FIRST, LAST)`, and
-    has for each pane and key an entry in each of some matrices `[pane][key]`: *counts*,
-    then the states of reductions. It is given the row at which each pane begins. Keys
-    are `LEAST` to `LEAST + KEY_COUNT - 1`, in a column of the integers `key`, of which
-    unsigned ones have 32 bits at most; rows of other keys are `LOST`, and counted.
+    Time is split into *panes* of `pane` ticks, from `phase` on, or the cells of a
+    `calendar`, such that each row lies in one of them. The first kernel visits the rows
+    of the panes `[FIRST, LAST)`, and has for each pane and key an entry in each of some
+    matrices `[pane][key]`: *counts*, then the states of reductions. It is given the row
+    at which each pane begins. Keys are `LEAST` to `LEAST + KEY_COUNT - 1`, in a column
+    of the integers `key`, of which unsigned ones have 32 bits at most; rows of other
+    keys are `LOST`, and counted.
 
     The low `half` bits of an entry of the first matrix count the rows that are events,
     the others those that meet a condition; without `half` all of it counts events.
@@ -199,6 +200,7 @@ class PaneAggregation:
     input: str
     pane: int
     phase: int
+    calendar: Calendar | None
     stride: int
     low: int
     high: int

@@ -223,8 +223,10 @@ def explain_preaggregation(
     compiled = compiler.compile_for(plan.layouts)
     outputs = []
     for fold in plan.folds:
-        panes, ticks = f"{len(fold.panes):,} panes", f"{fold.aggregation.pane:,} ticks"
-        text = f"rows are folded as they come, in {panes} of {ticks}"
+        length = f"of {fold.aggregation.pane:,} ticks"
+        if fold.aggregation.calendar is not None:
+            length = "of its calendar"
+        text = f"rows are folded as they come, in {len(fold.panes):,} panes {length}"
         codes = compiled.preaggregation_code(
             fold.name, fold.keys.scalar, narrow=fold.narrow
         )

@@ -25,6 +25,7 @@ from tiltpy.forks import cached_property
 from tiltpy.ir.cuts import expressions
 from tiltpy.ir.nodes import (
     At,
+    CellSpan,
     Const,
     CutWindow,
     Element,
@@ -43,7 +44,7 @@ from tiltpy.loops.build import TRUE, i64
 from tiltpy.loops.nodes import Array, LExpr
 from tiltpy.ops import WHOLE_WINDOW
 from tiltpy.plan.nodes import Misfit, refuse_whole_window
-from tiltpy.types import BOOL, U32, U64, Scalar
+from tiltpy.types import BOOL, U32, U64, Scalar, TDom
 
 Span = tuple[int, int]
 """Panes of a window, counted from its cell's first."""
@@ -99,7 +100,9 @@ class PaneAggregationPlan:
 
     @cached_property
     def pane(self) -> int:
-        """The ticks of a pane."""
+        """The ticks of a pane, or 1 if panes are the cells of a calendar."""
+        if self.definition.tdom.calendar is not None:
+            return 1
         bounds = (
             bound for window in self.windows for bound in (window.start, window.end)
         )
@@ -107,6 +110,8 @@ class PaneAggregationPlan:
 
     def span(self, window: Window) -> Span:
         """The panes of a window."""
+        if window.cells is not None:
+            return -window.cells.count, 0
         return window.start // self.pane, window.end // self.pane
 
     @cached_property
@@ -205,6 +210,7 @@ class PaneAggregationPlan:
             self.input,
             self.pane,
             tdom.offset % self.pane,
+            tdom.calendar,
             tdom.precision // self.pane,
             min(low for low, _ in spans),
             max(high for _, high in spans),
@@ -244,14 +250,11 @@ def _check(definition: TemporalExpr, query: Query) -> None:
         raise Misfit(f"~{name} is defined over rows")
     if not definition.cuts:
         raise Misfit(f"~{name} refers to nothing")
-    if definition.tdom.calendar is not None:
-        raise Misfit(f"the cells of ~{name} are those of a calendar")
     objects: set[str] = set()
     for cut in definition.cuts:
         if not isinstance(cut, CutWindow):
             raise Misfit(f"~{name} refers to more than windows")
-        if not cut.window.is_fixed:
-            raise Misfit(f"a window of ~{cut.window.object} is of no fixed length")
+        _check_window(cut.window, definition.tdom)
         objects.add(cut.window.object)
     for expr in expressions(definition):
         for node in walk(expr):
@@ -260,6 +263,7 @@ def _check(definition: TemporalExpr, query: Query) -> None:
                     raise Misfit(f"~{name} refers to more than windows")
                 case Reduce():
                     objects.add(node.window.object)
+                    _check_window(node.window, definition.tdom)
                     _check_reduction(node, query)
                 case _:
                     pass
@@ -268,6 +272,15 @@ def _check(definition: TemporalExpr, query: Query) -> None:
             raise Misfit(f"~{name} refers to ~{source}, which is no input")
     if len(objects) > 1:
         raise Misfit(f"~{name} refers to several inputs")
+
+
+def _check_window(window: Window, tdom: TDom) -> None:
+    if not window.is_fixed:
+        raise Misfit(f"a window of ~{window.object} is of no fixed length")
+    if tdom.calendar is None and window.cells is None:
+        return
+    if not isinstance(window.cells, CellSpan) or window.cells.calendar != tdom.calendar:
+        raise Misfit(f"a window of ~{window.object} is not of its calendar's cells")
 
 
 def _check_reduction(node: Reduce, query: Query) -> None:

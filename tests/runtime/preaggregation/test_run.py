@@ -11,7 +11,7 @@ import pytest
 import tiltpy as tilt
 from tests.compare import first_difference
 from tests.compiled import arrow_of, snapshots
-from tests.random.pane_folds import FoldCase, FoldWriter, Row
+from tests.random.pane_folds import CalendarFoldWriter, FoldCase, FoldWriter, Row
 from tiltpy.compiler.options import CompileOptions
 from tiltpy.compiler.query_kernels import Compiler
 from tiltpy.costs import Costs, PreaggregationCosts
@@ -135,7 +135,8 @@ def test_random_windows_mean_what_the_interpreter_says(
 ) -> None:
     for first in range(batch * BATCH, CASES * (DEEPER if deep else 1), CASES):
         for seed in range(first, first + BATCH):
-            case = FoldWriter(seed).case()
+            writer = CalendarFoldWriter if seed % 3 == 2 else FoldWriter
+            case = writer(seed).case()
             frame = table_of(case.rows, case.query.inputs[0].type)
             request = Request(case.start, case.end)
             wide = 1 << 16 if seed % 5 else 1

@@ -16,12 +16,11 @@ from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
 from tiltpy.runtime.arrays.pool import Array, ThreadScratch
 from tiltpy.runtime.arrays.snapshot_buffer import Column, pack_validity
 from tiltpy.runtime.concurrency.workers import map_ordered
-from tiltpy.runtime.execution.call_numbers import ceil_to
 from tiltpy.runtime.execution.call_table import CallTable
 from tiltpy.runtime.execution.kernel import Kernel
 from tiltpy.runtime.execution.run_options import default_workers
 from tiltpy.runtime.execution.time_domain import Request
-from tiltpy.runtime.preaggregation.pane_states import Matrices, PaneCalls
+from tiltpy.runtime.preaggregation.pane_states import Matrices, PaneCalls, TimeGrid
 from tiltpy.types import TDom, Type, columns
 
 
@@ -64,9 +63,10 @@ class PaneAggregate:
         self.scratch = ThreadScratch()
         aggregation = matrices.aggregation
         panes = len(matrices.panes)
+        self.cells = TimeGrid(tdom.precision, tdom.offset, tdom.calendar)
         ahead = (tdom.offset - aggregation.phase) // aggregation.pane
-        self.shift = ahead - matrices.panes.first
-        """The pane of cell 0, which ends at the offset, counted from the first."""
+        self.shift = ahead + aggregation.stride - matrices.panes.first
+        """The pane after cell 0, counted from the first."""
         self.low = (-self.shift - aggregation.high) // aggregation.stride
         self.high = (panes - self.shift - aggregation.low - 1) // aggregation.stride + 1
         """Cells that see no pane, and nor do those before `low` and after `high`."""
@@ -87,8 +87,8 @@ class PaneAggregate:
         keys, starts, ends = events.keys[wanted], starts[wanted], ends[wanted]
         if not len(keys):
             return
-        first = np.clip(self._cell(starts + 1), self.low, self.high)
-        last = np.clip(self._cell(ends), self.low, self.high)
+        first = np.clip(self.cells.numbers(starts + 1), self.low, self.high)
+        last = np.clip(self.cells.numbers(ends), self.low, self.high)
         cells = self.matrices.costs.block_cells
         step = max(1, cells // (int(last.max()) + 1 - int(first.min())))
         begin = 0
@@ -97,20 +97,13 @@ class PaneAggregate:
             begin = rows.stop
             yield _Block(keys[rows], starts[rows], ends[rows], first[rows], last[rows])
 
-    def _cell(self, times: Times) -> I64Array:
-        """The cells in which times lie."""
-        cells: I64Array = -((self.tdom.offset - times) // self.tdom.precision)
-        return cells
-
     # Where each key's output is
 
     def events(self) -> Events:
         """What is known of each key that has an event."""
         first, last = self._panes()
         keys = np.flatnonzero(last >= 0)
-        aggregation, panes = self.matrices.aggregation, self.matrices.panes
-        edge = aggregation.phase + (panes.first + 1) * aggregation.pane
-        ends = edge + last[keys] * aggregation.pane
+        ends = self.matrices.grid.ends(self.matrices.panes.first + last[keys])
         return Events(keys, self._starts(first, keys), ends)
 
     def _panes(self) -> tuple[I64Array, I64Array]:
@@ -182,7 +175,7 @@ class PaneAggregate:
         count = len(events.keys)
         starts = events.starts if start is None else np.full(count, start)
         if end is None:
-            return starts, ceil_to(self.tdom, events.ends)
+            return starts, self.cells.ends(self.cells.numbers(events.ends))
         return starts, np.full(count, end)
 
     # Cells and snapshots
@@ -203,13 +196,13 @@ class PaneAggregate:
         counts = begins.sum(axis=1)
         row = np.repeat(np.arange(len(keys)), counts)
         cell = np.flatnonzero(begins) - row * len(cells)
-        cell_numbers = np.flatnonzero(final) - row * len(cells) + low
-        precision, offset = self.tdom.precision, self.tdom.offset
-        start = np.maximum(offset + (cell + low - 1) * precision, starts[row])
-        end = np.minimum(offset + cell_numbers * precision, ends[row])
+        final_cell = np.flatnonzero(final) - row * len(cells)
+        edges = self.cells.starts(np.arange(low, high + 1))
+        start = np.maximum(edges[cell], starts[row])
+        end = np.minimum(edges[final_cell + 1], ends[row])
         # What is beyond these cells is as they are.
         np.copyto(start, starts[row], where=cell + low == self.low)
-        np.copyto(end, ends[row], where=cell_numbers == self.high)
+        np.copyto(end, ends[row], where=final_cell + low == self.high)
         entry = cell * made.width + places[row]
         payload = tuple(
             Column(values[entry], pack_validity(there[entry]))

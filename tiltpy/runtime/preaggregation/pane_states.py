@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from tiltpy.abi.layouts import TimeLayout
 from tiltpy.abi.signature import PaneAggregation, RowCount, Signature
 from tiltpy.abi.slots import SlotKind
+from tiltpy.calendars import cell_numbers, cell_starts
 from tiltpy.costs import PreaggregationCosts
 from tiltpy.runtime.arrays.dictionary import Strings
-from tiltpy.runtime.arrays.dtypes import I64Array
+from tiltpy.runtime.arrays.dtypes import I64Array, Times
 from tiltpy.runtime.arrays.pool import ScratchArrays, allocate
 from tiltpy.runtime.arrays.snapshot_buffer import CACHE_BLOCK, SnapshotBuffer
 from tiltpy.runtime.arrays.views import address
@@ -27,7 +28,7 @@ from tiltpy.runtime.execution.call_table import CallTable
 from tiltpy.runtime.execution.kernel import Kernel
 from tiltpy.runtime.execution.row_slices import RowSlices
 from tiltpy.runtime.execution.slot_map import OutputSlot
-from tiltpy.types import Scalar
+from tiltpy.types import Calendar, Scalar
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,7 +52,7 @@ class Panes:
     """The rows in order of time, divided into panes.
 
     Pane `j` has the rows `rows[j]` to `rows[j + 1]`; the first is number `first` of the
-    grid, `(phase + first * pane, phase + (first + 1) * pane]`.
+    grid.
     """
 
     first: int
@@ -66,24 +67,59 @@ class Panes:
         return int(np.diff(self.rows).max())
 
 
-def pane_count(pane: int, phase: int, bounds: tuple[int, int]) -> int:
-    """How many panes there are from the first start to the last end."""
-    return (bounds[1] - 1 - phase) // pane - (bounds[0] - phase) // pane + 1
+@dataclass(frozen=True, slots=True)
+class TimeGrid:
+    """Time split into ranges `(start(n), start(n + 1)]`, numbered by `n`.
+
+    Each has `length` ticks, from `phase` on, or is a cell of a `calendar`.
+    """
+
+    length: int
+    phase: int
+    calendar: Calendar | None
+
+    def numbers(self, times: Times) -> I64Array:
+        """The ranges that hold some ticks."""
+        if self.calendar is not None:
+            return cell_numbers(self.calendar, times)
+        numbers: I64Array = (times - 1 - self.phase) // self.length
+        return numbers
+
+    def starts(self, numbers: I64Array) -> Times:
+        """The ticks after which some ranges start."""
+        if self.calendar is not None:
+            return cell_starts(self.calendar, numbers)
+        return self.phase + numbers * self.length
+
+    def ends(self, numbers: I64Array) -> Times:
+        """The last ticks of some ranges."""
+        return self.starts(numbers + 1)
+
+    def span(self, bounds: tuple[int, int]) -> tuple[int, int]:
+        """The first of the ranges from a start to an end, and how many they are."""
+        ticks = np.array([bounds[0] + 1, bounds[1]])
+        first, last = (int(number) for number in self.numbers(ticks))
+        return first, last - first + 1
 
 
-def cut_panes(pane: int, phase: int, buffer: SnapshotBuffer) -> Panes | None:
+def pane_grid(aggregation: PaneAggregation) -> TimeGrid:
+    """The grid of the panes of an aggregation."""
+    return TimeGrid(aggregation.pane, aggregation.phase, aggregation.calendar)
+
+
+def cut_panes(grid: TimeGrid, buffer: SnapshotBuffer) -> Panes | None:
     """The panes of at least one row; None where a row is in more than one."""
     bounds = buffer.bounds()
     assert bounds is not None
-    first = (bounds[0] - phase) // pane
-    count = pane_count(pane, phase, bounds)
-    edges = phase + (first + np.arange(count + 1)) * pane
+    first, count = grid.span(bounds)
+    edges = grid.starts(first + np.arange(count + 1))
     if buffer.layout is TimeLayout.SAMPLED:
-        if pane % buffer.period or (buffer.start - phase) % buffer.period:
+        inner = edges[1:-1] - buffer.start
+        if (inner % buffer.period).any():
             return None
         rows = np.clip((edges - buffer.start) // buffer.period, 0, buffer.n)
         return Panes(first, rows)
-    if not _inside_panes(pane, phase, buffer):
+    if not _inside_panes(grid, buffer):
         return None
     if buffer.starts is None:
         assert buffer.ends is not None
@@ -91,15 +127,15 @@ def cut_panes(pane: int, phase: int, buffer: SnapshotBuffer) -> Panes | None:
     return Panes(first, buffer.starts[: buffer.n].searchsorted(edges))
 
 
-def _inside_panes(pane: int, phase: int, buffer: SnapshotBuffer) -> bool:
+def _inside_panes(grid: TimeGrid, buffer: SnapshotBuffer) -> bool:
     """Whether each row is in one pane; a look at all of them, if they are no points."""
     if buffer.points:
         return True
     starts, ends = buffer.times()
     for low in range(0, buffer.n, CACHE_BLOCK):
         block = slice(low, low + CACHE_BLOCK)
-        first = (starts[block] - phase) // pane
-        if not np.array_equal(first, (ends[block] - 1 - phase) // pane):
+        first = grid.numbers(starts[block] + 1)
+        if not np.array_equal(first, grid.numbers(ends[block])):
             return False
     return True
 
@@ -126,6 +162,11 @@ class Matrices:
         self.costs = costs
         size = len(panes) * keys.count
         self.arrays = tuple(allocate(kind, size) for kind in self.aggregation.states)
+
+    @property
+    def grid(self) -> TimeGrid:
+        """The grid of its panes."""
+        return pane_grid(self.aggregation)
 
     def counts(self) -> NDArray[np.unsignedinteger]:
         """The first matrix, in one piece."""

@@ -34,7 +34,7 @@ from tiltpy.runtime.preaggregation.pane_states import (
     Matrices,
     Panes,
     cut_panes,
-    pane_count,
+    pane_grid,
 )
 from tiltpy.runtime.preaggregation.time_ordered_rows import TimeOrderedRows
 from tiltpy.runtime.results.key_columns import KeyColumns, Order
@@ -223,7 +223,8 @@ class Fold:
         """Find the panes and keys of an output, or raise `Misfit`."""
         bounds = rows.buffer.bounds()
         assert bounds is not None
-        count = pane_count(aggregation.pane, aggregation.phase, bounds)
+        grid = pane_grid(aggregation)
+        _, count = grid.span(bounds)
         facts = PaneFacts(
             aggregation.input,
             rows.buffer.n,
@@ -235,7 +236,7 @@ class Fold:
         if isinstance(most, Refusal):
             raise Misfit(most.reason)
         keys = _keys(aggregation, rows, most, count)
-        panes = cut_panes(aggregation.pane, aggregation.phase, rows.buffer)
+        panes = cut_panes(grid, rows.buffer)
         if panes is None:
             raise Misfit(f"rows of ~{aggregation.input} are in more than one pane")
         entry = sum(scalar.bits // 8 or 1 for scalar in aggregation.states)
