@@ -223,7 +223,8 @@ def test_streams_of_every_lifetime_equal_runs(kind: type[Lifetime]) -> None:
             f"input x by k : f64 {lifetime.format(str)}\n"
             "~at[t] = ~x[t] - ~x[t-7]\n~seen[t] = f64(count(~x[t-20 : t+3]))\n"
             "h = TDom(-∞, ∞, 10)\n~sum[h] = sum(~x[h-10 : h])\n"
-            "output ~at, ~seen, ~sum"
+            "e = Rows(~x)\n~row[e] = ~x[e] > 2 ? count(~x[-∞ : row e]) : φ\n"
+            "output ~at, ~seen, ~sum, ~row"
         )
         table = draw_rows(seed, 400, 30, lifetime)
         expected = query.run(x=table)

@@ -5,7 +5,7 @@ that may go on. The cost of an evaluation follows from the keys that it touches:
 with new rows, and those for which the clock has come to a time that they wait for.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from tiltpy.engines.engine import definition_of
 from tiltpy.ir.nodes import Query
+from tiltpy.ir.rows import row_roots
 from tiltpy.plan.key_traits import KeyTraits
 from tiltpy.runtime.arrays.dictionary import NO_STRINGS, Strings
 from tiltpy.runtime.arrays.dtypes import I64Array
@@ -188,6 +189,7 @@ class KeyedEngine:
         traits: Mapping[str, KeyTraits],
         nothing: Mapping[str, InputRows],
         resumed: Mapping[str, Mapping[str, Boundary]] | None = None,
+        holding: Collection[str] = (),
     ) -> KeyedState:
         """Make the state before any row; `nothing` are no rows of each input.
 
@@ -203,7 +205,7 @@ class KeyedEngine:
         keys = KeyDictionary(keyed[0].keys, types)
         held = {each.name: HeldRows(each.name, each.type, keys) for each in keyed}
         rounding = sum(made.tdom.precision for made in query.definitions)
-        outputs = {}
+        outputs, roots = {}, row_roots(query)
         for name, reach in query.boundaries:
             outputs[name] = KeyProgress(
                 definition_of(query, name),
@@ -213,6 +215,7 @@ class KeyedEngine:
                 self.request,
                 traits[name],
                 None if resumed is None else resumed[name],
+                roots.get(name) if roots.get(name) in holding else None,
             )
         states = None
         if resumed is not None:
@@ -232,9 +235,9 @@ class KeyedEngine:
         count = len(codes)
         slots = np.zeros(len(state.keys), np.int64)
         slots[codes] = np.arange(count)
-        held, edges = {}, {}
+        held, edges, heads = {}, {}, {}
         for name, each in state.held.items():
-            held[name], ended = each.take(codes, slots)
+            held[name], ended, heads[name] = each.take(codes, slots)
             edges[name] = RowEdges.of(held[name])
             for progress in state.outputs.values():
                 if name in progress.reach:
@@ -253,7 +256,7 @@ class KeyedEngine:
         for name, plan in plans.items():
             made, carried = snapshots[name]
             output = state.outputs[name]
-            closed = output.close(plan, made, carried)
+            closed = output.close(plan, made, carried, heads)
             buffer = closed.buffer(row_object=output.definition.tdom.rows is not None)
             numbers = np.arange(count)
             complete[name] = [KeySnapshots((buffer,), numbers, closed.counts)]

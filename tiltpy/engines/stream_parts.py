@@ -183,7 +183,7 @@ class KeyedPart:
         if resumes:
             boundaries = resolve_boundaries(query, "resumed").boundaries
             self.resumed = resumed = {name: dict(reach) for name, reach in boundaries}
-        self._state = self.engine.start(query, self.traits, nothing, resumed)
+        self._state = self.engine.start(query, self.traits, nothing, resumed, holding)
 
     def begin(
         self, layouts: Mapping[str, Layout], outputs: Mapping[str, OutputProgress]

@@ -4,7 +4,7 @@ An object over `Rows(~x)` has one row for each row of `~x` at most. So all objec
 the rows of one input, by way of other row objects too, are about the same rows.
 """
 
-from tiltpy.ir.nodes import Query, TemporalExpr
+from tiltpy.ir.nodes import CutPoint, Query, TemporalExpr
 
 
 def row_roots(query: Query) -> dict[str, str]:
@@ -23,3 +23,8 @@ def objects_over_same_rows(query: Query, definition: TemporalExpr) -> frozenset[
     roots = row_roots(query)
     root = roots[definition.tdom.rows]
     return frozenset(name for name, other in roots.items() if other == root)
+
+
+def sees_own_rows(definition: TemporalExpr) -> bool:
+    """Decide whether a row object sees nothing but the rows at which it stands."""
+    return all(isinstance(cut, CutPoint) and cut.row for cut in definition.cuts)

@@ -33,7 +33,7 @@ from tiltpy.ir.nodes import (
     TemporalExpr,
     Window,
 )
-from tiltpy.ir.rows import row_roots
+from tiltpy.ir.rows import row_roots, sees_own_rows
 from tiltpy.types import ALL_FUTURE, MAX_OFFSET, Boundary, Reach, TDom
 
 Reaches = Mapping[str, Boundary]
@@ -115,7 +115,7 @@ def _through_lifetimes(
 
     The rows that they see may be stamped long before, and what those see is needed.
     """
-    if all(isinstance(cut, CutPoint) and cut.row for cut in definition.cuts):
+    if sees_own_rows(definition):
         return reaches
     if definition.tdom.at_ends:
         return _beyond(definition, reaches, 0, _longest_cell(query, definition) - 1)

@@ -12,6 +12,7 @@ from tiltpy.ir.cuts import expressions, leaf_cuts, reads
 from tiltpy.ir.nodes import (
     At,
     Const,
+    CutPoint,
     CutTime,
     CutWindow,
     EventBound,
@@ -23,7 +24,7 @@ from tiltpy.ir.nodes import (
     TemporalExpr,
     Window,
 )
-from tiltpy.ir.rows import row_roots
+from tiltpy.ir.rows import row_roots, sees_own_rows
 from tiltpy.ir.traversal import rewrite, walk
 from tiltpy.ops import WHOLE_WINDOW
 from tiltpy.passes.fold_constants import fold_constants
@@ -78,25 +79,17 @@ def check_streamed(
     The query has its boundaries. Rows of the inputs `holding` last until the next row
     of their key. If the kernel `resumes`, it keeps states of windows without a bound.
     """
-    row_objects = row_roots(query)
+    roots = row_roots(query)
     broadcast = set[str].difference(*_find_unkeyed(query))
     inputs = {declared.name for declared in query.inputs}
     for definition in query.definitions:
-        if definition.tdom.rows in holding:
-            raise QueryError(
-                "E0305",
-                f"a row of ~{definition.tdom.rows} ends where the next row of its key "
-                f"says, and so does one of ~{definition.name}; a stream does not wait "
-                "for that",
-                definition.span,
-                "give the input another lifetime, or use run()",
-            )
+        _check_lasting_rows(query, definition, holding)
         for node in (n for expr in expressions(definition) for n in walk(expr)):
             match node:
                 case Reduce(window=window) if _has_no_bound(window):
                     if not (window.last_rows and window.object in inputs):
                         _check_open(node, broadcast, resumes=resumes)
-                case EventBound(which="end") if node.object in holding:
+                case EventBound(which="end", object=name) if roots.get(name) in holding:
                     raise QueryError(
                         "E0305",
                         f"the end of a row of ~{node.object} is known once its key has "
@@ -104,7 +97,7 @@ def check_streamed(
                         node.span,
                         "give the input another lifetime, or use run()",
                     )
-                case EventBound() if node.object not in row_objects:
+                case EventBound() if node.object not in roots:
                     raise QueryError(
                         "E0305",
                         f"a snapshot of ~{node.object} may have any length, so a "
@@ -128,6 +121,34 @@ def check_streamed(
                 output.span,
                 "make it φ without rows of the key, as in `exists(~x[t]) ? ... : φ`, "
                 "or use run()",
+            )
+
+
+def _check_lasting_rows(
+    query: Query, definition: TemporalExpr, holding: Collection[str]
+) -> None:
+    """Refuse to see rows of a row object for as long as they last, if for ever.
+
+    What a row saw when it began would be needed for as long.
+    """
+    roots = row_roots(query)
+    for cut in leaf_cuts(definition.cuts):
+        if isinstance(cut, CutTime) or (isinstance(cut, CutPoint) and cut.row):
+            continue
+        name = cut.object if isinstance(cut, CutPoint) else cut.window.object
+        seen, root = query.definition(name), roots.get(name)
+        source = None if root is None else query.input(root)
+        if seen is None or source is None or root not in holding:
+            continue
+        endless = source.lifetime is None or source.lifetime.longest is None
+        if endless and not sees_own_rows(seen):
+            raise QueryError(
+                "E0305",
+                f"a row of ~{name} lasts until the next row of its key, and what it "
+                "saw when it began would be needed for as long",
+                definition.span,
+                f"give ~{root} another lifetime, such as until_next max 1d, or use "
+                "run()",
             )
 
 

@@ -33,7 +33,7 @@ from tiltpy.ir.nodes import (
     UserReduction,
     Window,
 )
-from tiltpy.loops.build import FALSE, INF, NEVER, TRUE, add, conj, disj, i64, lt
+from tiltpy.loops.build import FALSE, INF, NEVER, TRUE, add, conj, disj, i64, lt, sub
 from tiltpy.loops.nodes import Lane, LExpr, Var
 from tiltpy.lowering.sweep.calendar_cells import CalendarCells
 from tiltpy.lowering.sweep.clipped_window import ClippedWindow
@@ -260,10 +260,29 @@ class SweepOperands:
         for present in self.present.values():
             present.start(block)
 
-    def finish(self, block: Block, last: LExpr) -> None:
-        """Leave the states that the next call takes over, behind the loop."""
+    def finish(
+        self, block: Block, last: LExpr, rows: tuple[LExpr, LExpr] | None = None
+    ) -> None:
+        """Leave the states that the next call takes over, behind the loop.
+
+        Of a loop over `rows` they are the last one, and the ticks from the start of a
+        row to its stamp.
+        """
         for slide in self._lasting_windows():
-            slide.finish(block, last)
+            time = last
+            if slide.window.by_row:
+                assert rows is not None
+                row, before = rows
+                self._end_with(slide, row)
+                time = add(sub(last, before), i64(1))  # by start, for the next call
+            slide.finish(block, time)
+
+    def _end_with(self, slide: SlidingWindow | RunningWindow, row: LExpr) -> None:
+        """End a window by row with a row of the loop."""
+        slide.own_row = own_number(self.builder, row, slide.rows)
+        if slide.restart is not None:
+            restarts = slide.restart.rows
+            slide.restart.own_row = own_number(self.builder, row, restarts)
 
     def _lasting_windows(
         self,

@@ -88,7 +88,7 @@ class RowScanLoop:
             block.set(count, sub(last, first) if self.implicit else i64(0))
             block.add(For(row, first, last, body.body()))
             if self.operands.keeps_states:
-                self._finish(block)
+                self._finish(block, sub(last, i64(1)))
             return count
         block.set(count, sub(last, first))
         # Of an odd number the row in the middle is computed twice.
@@ -104,13 +104,14 @@ class RowScanLoop:
         block.add(For(row, i64(0), sub(last, middle), body.body()))
         return count
 
-    def _finish(self, block: Block) -> None:
+    def _finish(self, block: Block, row: LExpr) -> None:
         """Leave the states of the last time that is owned, if any is."""
         reached = self.builder.number(SlotKind.REACHED, self.definition.name)
         behind = block.inner()
         now = self.halves[0].now
         behind.set(now, reached)
-        self.operands.finish(behind, now)
+        before = self.builder.number(SlotKind.BEFORE, self.rows.name)
+        self.operands.finish(behind, now, (row, before))
         block.when(lt(NEVER, reached), behind)
 
     def _stamp(self, row: LExpr) -> LExpr:

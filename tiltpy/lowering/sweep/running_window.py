@@ -166,9 +166,6 @@ class RunningWindow:
         if self.keeps_states:
             behind = block.inner()
             self.hi.set(behind, self.hi.row)
-            self.own_row = None  # the state is of all rows up to the time
-            if self.restart is not None:
-                self.restart.own_row = None
             self.advance(behind, last)
             behind.set(self.reached, add(last, i64(self.window.end)))
             for state, has_any, _ in self._ordered_codes():

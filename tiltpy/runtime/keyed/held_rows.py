@@ -29,6 +29,38 @@ class KeySpans:
     lasts: Times
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Heads:
+    """The first stamps of some keys in each batch that came, in order of both."""
+
+    keys: I64Array
+    stamps: Times
+
+    @staticmethod
+    def of(heads: Sequence[tuple[I64Array, Times]], slots: I64Array) -> "Heads":
+        """Sort the codes and stamps of batches; `slots` are the keys of codes."""
+        if not heads:
+            return Heads(np.zeros(0, np.int64), np.zeros(0, np.int64))
+        keys = slots[np.concatenate([codes for codes, _ in heads])]
+        stamps = np.concatenate([times for _, times in heads])
+        order = np.lexsort((stamps, keys))
+        return Heads(keys[order], stamps[order])
+
+    def end(self, rows: KeyedSnapshots) -> tuple[KeyedSnapshots, BoolArray]:
+        """End rows a tick before the first row of their key in a later batch.
+
+        Returns which rows have such a one, too.
+        """
+        if not len(self.keys) or not len(rows.starts):
+            return rows, np.zeros(len(rows.starts), np.bool_)
+        keys = np.repeat(np.arange(len(rows.counts)), rows.counts)
+        first, stop = (self.keys.searchsorted(keys, side) for side in ("left", "right"))
+        later = search_slices(self.stamps, first, stop, rows.starts + 1, "right")
+        there = later < stop
+        ended = np.minimum(rows.ends, self.stamps[np.where(there, later, 0)] - 1)
+        return replace(rows, ends=np.where(there, ended, rows.ends)), there
+
+
 class HeldRows:
     """The rows of an input by key, by the codes of its keys.
 
@@ -72,7 +104,9 @@ class HeldRows:
         """List the codes of keys that have a row that came, or a null."""
         return [codes for codes, _ in (*self._fresh, *self._heads)]
 
-    def take(self, codes: I64Array, slots: I64Array) -> tuple[KeyedSnapshots, Times]:
+    def take(
+        self, codes: I64Array, slots: I64Array
+    ) -> tuple[KeyedSnapshots, Times, Heads]:
         """Take all rows of some keys, in the order of `codes`.
 
         `slots` tell where in them a code stands. The times are the greatest ends of
@@ -81,14 +115,14 @@ class HeldRows:
         rows = join_by_key(
             [self.store.take(codes), self._regroup(slots, len(codes))], self.payload
         )
-        heads, self._heads, self._fresh = self._heads, [], []
+        heads = Heads.of(self._heads, slots)
+        self._heads, self._fresh = [], []
         ended = np.full(len(codes), EARLIEST)
-        if heads and len(rows.starts):
+        rows, there = heads.end(rows)
+        if there.any():
             keys = np.repeat(np.arange(len(codes)), rows.counts)
-            ends, there = _end_holds(rows.starts, rows.ends, keys, heads, slots)
-            np.maximum.at(ended, keys[there], ends[there])
-            rows = replace(rows, ends=ends)
-        return rows, ended
+            np.maximum.at(ended, keys[there], rows.ends[there])
+        return rows, ended, heads
 
     def put(
         self, codes: I64Array, rows: KeyedSnapshots, horizon: Times, last_rows: int
@@ -130,26 +164,3 @@ class HeldRows:
         firsts[counts > 0] = rows.starts[heads]
         buffer = replace(buffer, points=self.points, before=self.before)
         return Groups(buffer, offsets, firsts, lasts)
-
-
-def _end_holds(
-    starts: Times,
-    ends: Times,
-    keys: I64Array,
-    heads: Sequence[tuple[I64Array, Times]],
-    slots: I64Array,
-) -> tuple[Times, BoolArray]:
-    """End rows a tick before the first row of their key in a later batch.
-
-    Returns the ends, and which rows have such a one. `heads` are the codes and stamps
-    of the first rows in batches, `slots` the keys of codes.
-    """
-    head_keys = slots[np.concatenate([codes for codes, _ in heads])]
-    stamps = np.concatenate([times for _, times in heads])
-    order = np.lexsort((stamps, head_keys))
-    head_keys, stamps = head_keys[order], stamps[order]
-    first, stop = (head_keys.searchsorted(keys, side) for side in ("left", "right"))
-    later = search_slices(stamps, first, stop, starts + 1, "right")
-    there = later < stop
-    ended = np.minimum(ends, stamps[np.where(there, later, 0)] - 1)
-    return np.where(there, ended, ends), there

@@ -23,6 +23,7 @@ from tiltpy.runtime.execution.key_domains import (
     KeyedRanges,
 )
 from tiltpy.runtime.execution.time_domain import EMPTY, OutputRange, Request
+from tiltpy.runtime.keyed.held_rows import Heads
 from tiltpy.runtime.keyed.join import join_by_key, no_rows
 from tiltpy.runtime.keyed.row_store import RowStore
 from tiltpy.runtime.keyed.snapshots import KeyedSnapshots
@@ -93,8 +94,11 @@ class KeyProgress:
         request: Request,
         traits: KeyTraits,
         resumed_reach: Mapping[str, Boundary] | None = None,
+        root: str | None = None,
     ) -> None:
         self.definition = definition
+        self.root = root
+        """The input whose rows it has, if these end with the next row of their key."""
         self.reach = reach
         self.resumed_reach = resumed_reach
         """What a key needs once it has states of all rows before, if there are any."""
@@ -203,18 +207,20 @@ class KeyProgress:
         return np.maximum(edges.settled, EARLIEST + self.tail) + self.tail
 
     def close(
-        self, plan: KeyPlan, made: KeyedSnapshots, carried: Mapping[int, int]
+        self,
+        plan: KeyPlan,
+        made: KeyedSnapshots,
+        carried: Mapping[int, int],
+        heads: Mapping[str, Heads],
     ) -> KeyedSnapshots:
         """Join what was made with what was open; returns what is complete.
 
-        `carried` are the ends of open snapshots that stand nowhere else, by place.
+        `carried` are the ends of open snapshots that stand nowhere else, by place, and
+        `heads` those of the rows that came, by input.
         """
         self.finished = plan.final
-        if self.definition.tdom.rows is not None:  # rows end where they end
-            if not plan.final:
-                nothing = np.zeros(len(plan.codes), np.bool_)
-                self._schedule(plan, nothing, nothing)
-            return made
+        if self.definition.tdom.rows is not None:
+            return self._close_rows(plan, made, heads)
         if plan.final:
             return self._join(plan, made, carried)
         ranges, tdom = plan.ranges, self.definition.tdom
@@ -240,6 +246,32 @@ class KeyProgress:
         self.open.put(plan.codes, joined.keep(waiting))
         self._schedule(plan, goes_on, is_open)
         return joined.keep(~waiting)
+
+    def _close_rows(
+        self, plan: KeyPlan, made: KeyedSnapshots, heads: Mapping[str, Heads]
+    ) -> KeyedSnapshots:
+        """Return the rows whose ends are known; they are never joined.
+
+        A row that holds waits for the next one of its key, or for the clock.
+        """
+        count = len(plan.codes)
+        waits = np.zeros(count, np.bool_)
+        ends = np.full(count, NEVER)
+        if self.root is not None:
+            none = no_rows(self.definition.type, count)
+            opened, _ = heads[self.root].end(self.open.take(plan.codes))
+            made = join_by_key([none, opened, made], self.definition.type)
+            if not plan.final:
+                waiting = made.ends > self.clock
+                keys = np.repeat(np.arange(count), made.counts)[waiting]
+                waits[keys] = True
+                np.minimum.at(ends, keys, made.ends[waiting])
+                self.open.put(plan.codes, made.keep(waiting))
+                made = made.keep(~waiting)
+        if not plan.final:
+            self._schedule(plan, np.zeros(count, np.bool_), waits)
+            self._due[plan.codes] = np.minimum(self._due[plan.codes], ends)
+        return made
 
     def _join(
         self, plan: KeyPlan, made: KeyedSnapshots, carried: Mapping[int, int]
