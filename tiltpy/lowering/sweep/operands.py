@@ -277,7 +277,9 @@ class SweepOperands:
                 time = add(sub(last, before), i64(1))  # by start, for the next call
             slide.finish(block, time)
 
-    def _end_with(self, slide: SlidingWindow | RunningWindow, row: LExpr) -> None:
+    def _end_with(
+        self, slide: SlidingWindow | RunningWindow | PresentWindow, row: LExpr
+    ) -> None:
         """End a window by row with a row of the loop."""
         slide.own_row = own_number(self.builder, row, slide.rows)
         if slide.restart is not None:
@@ -328,8 +330,7 @@ class SweepOperands:
             if slide.window.by_row:
                 assert isinstance(slide, SlidingWindow | RunningWindow)
                 assert own is not None
-                slide.own_row = own_number(self.builder, own, slide.rows)
-                self._end_restart(slide.restart, own)
+                self._end_with(slide, own)
             slide.advance(block, self.now)
             changes.extend(slide.changes())
         for clipped in self.clipped.values():
@@ -338,16 +339,10 @@ class SweepOperands:
         for present in self.present.values():
             if present.window.by_row:
                 assert own is not None
-                present.own_row = own_number(self.builder, own, present.rows)
-                self._end_restart(present.restart, own)
+                self._end_with(present, own)
             present.advance(block, self.now, leaf)
             changes.extend(present.changes())
         return list(dict.fromkeys(changes))
-
-    def _end_restart(self, restart: Restart | None, row: LExpr) -> None:
-        """Let the restarts of a window by row end with the loop's own row."""
-        if restart is not None:
-            restart.own_row = own_number(self.builder, row, restart.rows)
 
     def value(
         self,
