@@ -81,3 +81,12 @@ def test_results_of_folds(result: str, dense: bool) -> None:
     fold = FOLD.replace("RESULT", result)
     body = "~o[t] = ~x[t] != φ ? fold(~x[-∞ : t]) : φ"
     assert is_dense(f"{fold}{body}") is dense
+
+
+def test_fields_of_results_may_be_null() -> None:
+    fold = FOLD.replace("sum = 0.0", "sum = f64(φ)").replace("RESULT", "state")
+    fold = fold.replace("state.sum + v", "state.rows > 3 ? v : φ")
+    whole = "~o[t] = ~x[t] != φ ? fold(~x[-∞ : t]) : φ"
+    assert is_dense(f"{fold}{whole}")
+    field = whole.replace(" : φ", ".sum : φ")
+    assert not is_dense(f"{fold}{field}")

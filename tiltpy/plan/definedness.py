@@ -64,11 +64,14 @@ def is_never_phi(definition: TemporalExpr) -> bool:
 
 
 def cuts_at_each_row(cut: Cut) -> bool:
-    """Decide whether an object is cut where any row comes into a window, or leaves."""
+    """Decide whether an object is cut where any row comes into a window, or leaves.
+
+    No field of a row is null.
+    """
     if not isinstance(cut, CutWindow) or cut.bounds or sees_present(cut.element):
         return False
     value = lower_expr(
-        trial_block(), lambda node: present_value(node.type), cut.element
+        trial_block(), lambda node: present_value(node.type, whole=True), cut.element
     )
     return value.valid == TRUE
 
@@ -121,9 +124,13 @@ def unknown_value(payload: Type) -> LoopValue:
     return LoopValue(payload, Var("some", payload), there)
 
 
-def present_value(payload: Type) -> LoopValue:
-    """Stand for something of which nothing is known but that it is not φ."""
+def present_value(payload: Type, *, whole: bool = False) -> LoopValue:
+    """Stand for something of which nothing is known but that it is not φ.
+
+    Nor are the fields of a struct that is `whole`.
+    """
     if isinstance(payload, Struct):
-        fields = tuple(present_value(scalar) for _, scalar in payload.fields)
+        value = present_value if whole else unknown_value
+        fields = tuple(value(scalar) for _, scalar in payload.fields)
         return LoopValue(payload, None, TRUE, fields)
     return LoopValue(payload, Var("some", payload), TRUE)

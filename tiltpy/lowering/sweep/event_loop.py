@@ -26,6 +26,7 @@ from tiltpy.lowering.sweep.cursors import PointRead, ScanCursor
 from tiltpy.lowering.sweep.event_vectors import EventVectors
 from tiltpy.lowering.sweep.fifo_window import SlidingWindow
 from tiltpy.lowering.sweep.operands import SweepOperands
+from tiltpy.lowering.sweep.running_vectors import RunningVectors
 from tiltpy.lowering.sweep.running_window import RunningWindow
 from tiltpy.plan.nodes import Advance, EventScan
 from tiltpy.types import I64
@@ -47,8 +48,15 @@ class EventLoop:
         self.row = builder.fresh(f"{cursor.rows.name}.event")
         self.time = builder.fresh("time")
         self.stop = builder.fresh(f"{cursor.rows.name}.stop")
-        lanes = EventVectors(operands.definition, cursor.rows, dense=plan.dense)
-        self.lanes = lanes if plan.vectorized else None
+        self.lanes = self._choose_lanes(plan) if plan.vectorized else None
+
+    def _choose_lanes(self, plan: EventScan) -> EventVectors | RunningVectors:
+        definition, rows = self.operands.definition, self.cursor.rows
+        windows = self.operands.windows.values()
+        running = [each for each in windows if isinstance(each, RunningWindow)]
+        if running:
+            return RunningVectors(definition, rows, running)
+        return EventVectors(definition, rows, dense=plan.dense)
 
     def append(
         self, block: Block, out: OutputArrays, count: Var, now: Var, last: LExpr
@@ -97,11 +105,15 @@ class EventLoop:
         block.when(conj(self.cursor.exists, *long, *invariants), run)
 
     def _vectorize(
-        self, lanes: EventVectors, visit: Block, out: OutputArrays, count: Var
+        self,
+        lanes: EventVectors | RunningVectors,
+        visit: Block,
+        out: OutputArrays,
+        count: Var,
     ) -> Block:
         """Visit vectors of events, and single ones where no vector is left.
 
-        The windows follow no vectors: they restart at the last event.
+        Windows of fixed length follow no vectors: they restart at the last event.
         """
         rows, windows = self.cursor.rows, self.windows()
         either, vectors = visit.inner(), visit.inner()
@@ -110,6 +122,9 @@ class EventLoop:
         lanes.visit(inner, self.row, out, count)
         inner.set(self.row, add(self.row, i64(LANES)))
         vectors.add(While(whole, inner.body()))
+        if isinstance(lanes, RunningVectors):
+            either.either(whole, vectors, visit)
+            return either
         vectors.set(self.time, rows.end_at(sub(self.row, i64(1))))
         for window in windows:
             assert isinstance(window, SlidingWindow), "lanes see fixed windows alone"

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from tiltpy.abi.layouts import Layout
 from tiltpy.abi.signature import LANES
+from tiltpy.aggregates.built_in import aggregate_for
 from tiltpy.aggregates.central_moments import ORDERS
 from tiltpy.aggregates.user_defined import code_of
 from tiltpy.costs import Costs
@@ -20,6 +21,7 @@ from tiltpy.ir.nodes import (
     At,
     CutPoint,
     CutWindow,
+    ElementStart,
     EventBound,
     Reduce,
     Since,
@@ -65,14 +67,14 @@ def event_scan(facts: LoopFacts, operands: Operands) -> EventScan | Refusal:
     rows = facts.objects[point.object]
     if dict(operands.points)[point] is not CursorPlan.SCAN:
         return Refusal(f"events of ~{point.object} overlap")
+    advances = tuple((w, _advance(facts, operands, w, p)) for w, p in operands.windows)
+    dense = _is_dense(facts, operands, point, dict(advances))
     vectorized = (
         "event_vectors" not in facts.disabled
         and rows.layout.points
         and not any(rows.layout.nullable)
-        and fits_vectors(facts.definition)
+        and (fits_vectors(facts.definition) or (dense and _fits_scans(facts, operands)))
     )
-    advances = tuple((w, _advance(facts, operands, w, p)) for w, p in operands.windows)
-    dense = _is_dense(facts, operands, point, dict(advances))
     return EventScan(operands, point, advances, vectorized, dense)
 
 
@@ -92,7 +94,7 @@ def _is_dense(
     def leaf(node: Reading) -> LoopValue:
         match node:
             case At() | EventBound() if node.point == point:
-                return present_value(node.type)
+                return present_value(node.type, whole=True)
             case Reduce() if advances[node.window] is Advance.INSERT:
                 never = _is_never_phi(facts, node)
                 return (present_value if never else unknown_value)(node.type)
@@ -104,8 +106,34 @@ def _is_dense(
     return lower_expr(trial_block(), leaf, facts.definition.body).valid == TRUE
 
 
+def _fits_scans(facts: LoopFacts, operands: Operands) -> bool:
+    """Decide whether prefix scans of exact states give all that a dense object sees."""
+    points, windows = references(facts.definition)
+    nodes = [*walk(facts.definition.body)]
+    nodes += [node for each in facts.reductions for node in walk(each.element)]
+    return (
+        len({point.object for point in points} | {w.object for w in windows}) == 1
+        and all(point.offset == 0 for point in points)
+        and all(plan is WindowPlan.RUNNING for _, plan in operands.windows)
+        and all(_takes_rows_in(points[0], window) for window in windows)
+        and all(map(_is_exact_scan, facts.reductions))
+        and not any(isinstance(n, EventBound | ElementStart | Time) for n in nodes)
+    )
+
+
+def _is_exact_scan(node: Reduce) -> bool:
+    """Decide whether the states of a reduction may be combined in any order."""
+    rule = REDUCTIONS.get(node.reduction)
+    if rule is None or rule.whole or rule.picks_row:
+        return False
+    aggregate = aggregate_for(node.reduction, node.element.type, {})
+    return not any(scalar.is_float for scalar in aggregate.types)
+
+
 def _is_never_phi(facts: LoopFacts, node: Reduce) -> bool:
     """Decide whether a reduction has a result over any window with an event."""
+    if node.reduction == "count":
+        return True
     value = facts.objects[node.window.object].element(node.element)
     if value.valid != TRUE:
         return False

@@ -1,0 +1,112 @@
+"""Windows of all the past at the events of a point stream: `LANES` events at once.
+
+Each lane has an event. What a window holds at it is what it held before the first lane,
+and the lanes up to this one: a prefix scan in a logarithmic number of steps. States are
+combined in another order than one by one, which exact ones do not show.
+"""
+
+from copy import copy
+
+from tiltpy.abi.signature import LANES
+from tiltpy.aggregates.aggregate import Aggregate, State, lift_where, name_state
+from tiltpy.emit.builder import Block
+from tiltpy.emit.output_arrays import OutputArrays, write_values
+from tiltpy.emit.row_access import ObjectRows
+from tiltpy.emit.values import LoopValue, Reading, lower_expr
+from tiltpy.ir.nodes import At, Reduce, TemporalExpr, Window
+from tiltpy.loops.build import TRUE, add, i64
+from tiltpy.loops.nodes import Earlier, Extract, LExpr, Splat, Var
+from tiltpy.lowering.sweep.running_window import RunningWindow
+from tiltpy.lowering.sweep.window_elements import Track
+
+
+class RunningVectors:
+    """The visits of vectors of events, which all `windows` take in."""
+
+    def __init__(
+        self,
+        definition: TemporalExpr,
+        rows: ObjectRows,
+        windows: list[RunningWindow],
+    ) -> None:
+        self.definition = definition
+        self.rows = rows
+        self.windows = windows
+
+    def visit(self, block: Block, row: LExpr, out: OutputArrays, count: Var) -> None:
+        """Write the results of the vector of rows from `row` on, which all exist."""
+        payload = self.rows.wide_value(block, row, TRUE)
+        scans = {
+            each.window: self._scan_lanes(block, each, payload) for each in self.windows
+        }
+
+        def leaf(node: Reading) -> LoopValue:
+            match node:
+                case At():
+                    return payload
+                case Reduce():
+                    return scans[node.window].value(block, node)
+                case _:
+                    raise AssertionError("an event's value and windows are seen alone")
+
+        value = lower_expr(block, leaf, self.definition.body)
+        write_values(block, out, count, value)
+        for window in self.windows:
+            self._leave(block, window, scans)
+            block.set(window.hi.row, add(row, i64(LANES)))
+
+    def _scan_lanes(
+        self, block: Block, window: RunningWindow, payload: LoopValue
+    ) -> RunningWindow:
+        """The window with a state for each lane."""
+        scan = copy(window)
+        scan.occupied = True
+        scan.tracks = {}
+        for element, track in window.tracks.items():
+            value = lower_expr(block, lambda _: payload, element)
+            lanes = copy(track)
+            lanes.running = {
+                aggregate: _scan(block, track, aggregate, value)
+                for aggregate in track.running
+            }
+            scan.tracks[element] = lanes
+        return scan
+
+    def _leave(
+        self,
+        block: Block,
+        window: RunningWindow,
+        scans: dict[Window, RunningWindow],
+    ) -> None:
+        """Leave the states of the last lane."""
+        for element, track in window.tracks.items():
+            lanes = scans[window.window].tracks[element]
+            for aggregate, states in track.running.items():
+                for state, scanned in zip(
+                    states, lanes.running[aggregate], strict=True
+                ):
+                    block.set(state, Extract(scanned, LANES - 1, state.type))
+
+
+def _scan(
+    block: Block, track: Track, aggregate: Aggregate, value: LoopValue
+) -> tuple[Var, ...]:
+    """Combine the state of each lane with those of the lanes before, and before all."""
+
+    def name(state: State) -> State:
+        wide = (Splat(number, number.type) for number in state)
+        return name_state(block, aggregate.name, tuple(wide))
+
+    state = name(lift_where(block, aggregate, value, value.valid, i64(0)))
+    by = 1
+    while by < LANES:
+        earlier = tuple(
+            Earlier(number, neutral, by, number.type)
+            for number, neutral in zip(state, aggregate.identity, strict=True)
+        )
+        state = name(aggregate.combine(block, earlier, state))
+        by *= 2
+    state = name(aggregate.combine(block, track.running[aggregate], state))
+    variables = tuple(number for number in state if isinstance(number, Var))
+    assert len(variables) == len(state)
+    return variables
