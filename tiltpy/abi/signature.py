@@ -100,8 +100,9 @@ class Loop:
     visits changes alone. Where `every_cell` is set because the edges of windows clip
     rows, these are in `cut`: elsewhere, too, it visits changes alone. At each visit it
     reads all rows of the windows in `recomputed`. A `distinct` one joins its snapshots:
-    over rows, too, it starts at the seam cell. If it `resumes`, its state arrays, if it
-    `keeps_states`, and the last rows of inputs are all that unbounded windows need.
+    over rows, too, it starts at the seam cell; there it writes a value for each one,
+    and with which rows they begin (`OUT_BEGINS`). If it `resumes`, its state arrays, if
+    it `keeps_states`, and the last rows of inputs are all that unbounded windows need.
 
     A loop over the rows of its first `Read` is `stamped` if it computes a row object:
     its grid points are the stamps of the rows that it visits, and each row is computed

@@ -39,9 +39,10 @@ class SlotKind(StrEnum):
     """Written by the kernel: the number of its snapshots."""
     OUT_BEGINS = "out_begins"
     """Vector kernels: a bit for each cell, 1 where a snapshot begins. Its value is the
-    next of `OUT_VALUES`."""
+    next of `OUT_VALUES`. Distinct maps over rows: a byte for each row."""
     OUT_COVERED = "out_covered"
-    """Vector kernels: a bit for each cell, 1 where there is a snapshot at all."""
+    """Vector kernels: a bit for each cell, 1 where there is a snapshot at all. Distinct
+    maps over rows: a byte for each row."""
     LOW = "low"
     """Vector kernels (without an object): the time range is `(LOW, HIGH]`."""
     HIGH = "high"

@@ -106,6 +106,9 @@ class Drivers:
         self.call_appending: Callable[[int, int, int, int, int, int, int], object] = (
             _CALL_APPENDING(address("call_appending"))
         )
+        self.copy_selected: Callable[[int, int, int, int], object] = _COPY_SELECTED(
+            address("copy_selected")
+        )
 
 
 class MachineCode:
@@ -135,6 +138,10 @@ class MachineCode:
     def call(self, slots: int, stop: int = NEVER) -> None:
         """Execute it over the argument array at an address."""
         self._call(slots, stop)
+
+    def copy_selected(self, source: int, flags: int, count: int, target: int) -> None:
+        """Copy the selected numbers of an array (see `drivers`)."""
+        self._drivers.copy_selected(source, flags, count, target)
 
     def optimized_ir(self) -> str:
         """Format the LLVM IR after optimization."""
@@ -166,6 +173,9 @@ _CALL_APPENDING = ctypes.CFUNCTYPE(
     ctypes.c_void_p,
     ctypes.c_int64,
     ctypes.c_void_p,
+)
+_COPY_SELECTED = ctypes.CFUNCTYPE(
+    None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p
 )
 
 

@@ -3,7 +3,8 @@
 A loop writes a snapshot for each visit, whatever cuts the object. A pass over what it
 wrote then joins those that touch and have identical values, in place: a vector of rows
 at once, packed by the mask of those that begin a snapshot. The end of a snapshot is
-that of the row before the next one that begins.
+that of the row before the next one that begins. Maps over rows never write what is
+joined (`lowering.sweep.row_joins`).
 """
 
 from collections.abc import Callable
@@ -96,7 +97,7 @@ def _join_vectors(
         vector.name("past", Earlier(n, b, 1, b.type))
         for n, b in zip(now, before, strict=True)
     ]
-    same = conj(eq(start, past[0]), *_identical(out, now[1:], past[1:]))
+    same = conj(eq(start, past[0]), *identical(out, now[1:], past[1:]))
     begins = vector.name("begins", negate(same))
     fresh = vector.name("fresh", CountTrue(begins, I64))
     pack = vector.inner()
@@ -122,7 +123,7 @@ def _join_row(block: Block, out: OutputArrays, row: Var, count: Var) -> None:
     now = [block.name("now", load(array, row)) for array in values]
     past = [block.name("past", load(array, last)) for array in values]
     touch = eq(start, load(out.ends, last))
-    same = block.name("same", conj(touch, *_identical(out, now, past)))
+    same = block.name("same", conj(touch, *identical(out, now, past)))
     begin = block.name("begin", select(same, load(out.starts, last), start))
     block.set(count, add(count, convert(negate(same), I64)))
     at = block.name("to", sub(count, i64(1)))
@@ -131,7 +132,7 @@ def _join_row(block: Block, out: OutputArrays, row: Var, count: Var) -> None:
         block.add(Store(array, at, value))
 
 
-def _identical(out: OutputArrays, now: list[LExpr], past: list[LExpr]) -> list[LExpr]:
+def identical(out: OutputArrays, now: list[LExpr], past: list[LExpr]) -> list[LExpr]:
     """Compare field by field; `now` and `past` have the values, then the flags."""
     flags = iter(zip(now[len(out.values) :], past[len(out.values) :], strict=True))
     tests: list[LExpr] = []

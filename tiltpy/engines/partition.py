@@ -8,16 +8,14 @@ earlier partition began, and whether the last one goes on.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tiltpy.abi.layouts import TimeLayout
 from tiltpy.engines.engine import Engine
 from tiltpy.ir.nodes import Query, TemporalExpr
-from tiltpy.runtime.arrays.bitmap_snapshots import BitmapSnapshots
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrow.timestamps import OutputStamp
 from tiltpy.runtime.execution.kernel import Kernels
 from tiltpy.runtime.execution.output_group import OutputGroup
 from tiltpy.runtime.execution.run_options import RunOptions
-from tiltpy.runtime.execution.stitch import Piece
+from tiltpy.runtime.execution.stitch import Piece, with_times
 from tiltpy.runtime.execution.time_domain import (
     Cells,
     Domain,
@@ -163,7 +161,7 @@ class _OwnedCells:
         if self.cells is None or self.cells.final or self.over_rows or not pieces:
             return pieces, False
         *others, last = pieces
-        rows = _with_times(last)
+        rows = with_times(last)
         start, _ = rows.row(rows.n - 1)
         if start >= self.cells.last:  # the cell more
             rows = rows.slice(0, rows.n - 1)
@@ -173,7 +171,7 @@ class _OwnedCells:
                 return [], False
             else:
                 *others, last = others
-                rows = _with_times(last)
+                rows = with_times(last)
         _, end = rows.row(rows.n - 1)
         return [*others, last], self.goes_on(end) and self._is_event(rows)
 
@@ -182,11 +180,3 @@ class _OwnedCells:
         if not isinstance(self.definition.type, Scalar):
             return True
         return bool(rows.columns[0].slice(rows.n - 1, 1).valid(1)[0])
-
-
-def _with_times(piece: Piece) -> SnapshotBuffer:
-    """The piece as rows with their times."""
-    if not isinstance(piece, BitmapSnapshots):
-        return piece
-    layout, (starts, ends) = TimeLayout.INTERVALS, piece.times()
-    return SnapshotBuffer(layout, piece.n, 0, 1, starts, ends, piece.columns)

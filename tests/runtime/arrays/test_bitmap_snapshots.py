@@ -12,7 +12,7 @@ from tiltpy.abi.layouts import TimeLayout
 from tiltpy.runtime.arrays.bitmap_snapshots import BitmapSnapshots
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
 from tiltpy.runtime.arrays.time_layout import lay_out
-from tiltpy.runtime.execution.stitch import Stitcher
+from tiltpy.runtime.execution.stitch import Piece, Stitcher
 from tiltpy.runtime.execution.time_domain import Cells, Domain
 
 Rows = list[tuple[int, int]]
@@ -32,7 +32,7 @@ def piece_of(text: str, low: int = 0, period: int = 1) -> BitmapSnapshots:
     return BitmapSnapshots(low, period, len(text), begins, covered, n, columns)
 
 
-def rows_of(piece: SnapshotBuffer | BitmapSnapshots) -> Rows:
+def rows_of(piece: Piece) -> Rows:
     starts, ends = piece.times()
     assert starts.dtype == ends.dtype == np.int64
     return list(zip(starts.tolist(), ends.tolist(), strict=True))

@@ -2,7 +2,8 @@
 
 It computes an object that depends on one input at the same time only and is strict in
 it: one row in, at most one snapshot out. If no result is φ its times are the rows' and
-only values are written; otherwise snapshots are packed.
+only values are written; otherwise snapshots are packed. Of a distinct object times are
+those of rows, too: it is marked with which of them snapshots begin.
 """
 
 from tiltpy.abi.signature import LANES, Loop, Read, Shape
@@ -26,6 +27,7 @@ from tiltpy.ir.nodes import (
 from tiltpy.loops.build import TRUE, add, convert, i64, least, sub
 from tiltpy.loops.nodes import Bin, For, Lane, LExpr, Var
 from tiltpy.lowering.sweep.operands import bound_of
+from tiltpy.lowering.sweep.row_joins import RowJoins
 from tiltpy.plan.nodes import RowMap
 from tiltpy.types import I64
 
@@ -53,15 +55,16 @@ class RowLoop:
         row = self.builder.fresh("row")
         body = block.inner()
         value = self._value(body, row, self.rows.value(row, self.rows.exists(row)))
-        self.implicit = value.valid == TRUE and not self.definition.distinct
+        if self.definition.distinct:
+            return self._join(block, out, first, last)
+        self.implicit = value.valid == TRUE
         if self.implicit:
             write_value(body, out, sub(row, first), value)
             block.add(For(row, first, last, body.body()))
             count = self.builder.fresh(f"{name}.count")
             block.set(count, sub(last, first))
             return count
-        distinct = out if self.definition.distinct else None
-        store = StreamStore(self.builder, name, out.arrays(), distinct=distinct)
+        store = StreamStore(self.builder, name, out.arrays())
         store.start(block, sub(last, first))
         staged, count = out.with_arrays(store.staged), store.count
         begin, end = self.rows.start_at(row), self.rows.end_at(row)
@@ -77,6 +80,26 @@ class RowLoop:
         block.add(For(row, vectors_from, last, lanes.body(), LANES))
         return store.finish(block)
 
+    def _join(self, block: Block, out: OutputArrays, first: LExpr, last: LExpr) -> Var:
+        """Join rows that touch and have identical values."""
+        self.implicit = True
+        store = StreamStore(self.builder, out.name, out.arrays()[2:])
+        store.start(block, sub(last, first))
+        joins = RowJoins(self.builder, out, self.rows, first, store)
+        joins.start(block)
+        row, lanes, single = self.builder.fresh("row"), block.inner(), block.inner()
+        cells_of(self.rows).prefetch(lanes, row)
+        joins.append_vector(lanes, row, self._values(lanes, row))
+        store.flush(lanes)
+        single_rows = Bin("%", sub(last, first), i64(LANES), I64)
+        whole = block.name("whole", sub(last, single_rows))
+        block.add(For(row, first, whole, lanes.body(), LANES))
+        joins.narrow(block)
+        payload = self.rows.value(row, self.rows.exists(row))
+        joins.append_row(single, row, self._value(single, row, payload))
+        block.add(For(row, whole, last, single.body()))
+        return store.finish(block)
+
     def _value(self, block: Block, row: LExpr, payload: LoopValue) -> LoopValue:
         """Evaluate the body for a row or a vector of rows with a payload."""
 
@@ -90,14 +113,17 @@ class RowLoop:
 
     def _pack(self, block: Block, out: OutputArrays, count: Var, row: Var) -> None:
         """Pack the snapshots of a vector of rows, not the first."""
-        rows, cells, index = self.rows, cells_of(self.rows), CellIndex(row)
-        start, end = rows.wide_start(row), rows.wide_end(row)
-        cells.prefetch(block, row)
-        rows.prefetch_times(block, row)
-        payload = cells.value(block, index)
-        value = self._value(block, add(row, Lane(I64)), payload)
+        start, end = self.rows.wide_start(row), self.rows.wide_end(row)
+        cells_of(self.rows).prefetch(block, row)
+        self.rows.prefetch_times(block, row)
+        value = self._values(block, row)
         columns = out.columns(start, end, value)
         pack_snapshots(block, out, count, columns, value.valid)
+
+    def _values(self, block: Block, row: Var) -> LoopValue:
+        """Evaluate the body for a vector of rows."""
+        payload = cells_of(self.rows).value(block, CellIndex(row))
+        return self._value(block, add(row, Lane(I64)), payload)
 
     def describe(self) -> Loop:
         """The loop as the runtime knows it."""

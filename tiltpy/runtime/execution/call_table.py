@@ -19,6 +19,7 @@ from tiltpy.abi.slots import SlotKind
 from tiltpy.runtime.arrays import pool as memory
 from tiltpy.runtime.arrays.dictionary import NO_STRINGS, Strings
 from tiltpy.runtime.arrays.dtypes import I64Array
+from tiltpy.runtime.arrays.joined_rows import RowMarks
 from tiltpy.runtime.arrays.pool import Array, ScratchArrays
 from tiltpy.runtime.arrays.snapshot_buffer import Column, pack_validity
 from tiltpy.runtime.arrays.views import address
@@ -28,7 +29,7 @@ from tiltpy.runtime.execution.call_numbers import greatest, item, total
 from tiltpy.runtime.execution.call_states import CallStates
 from tiltpy.runtime.execution.kernel import Kernel
 from tiltpy.runtime.execution.row_slices import RowSlices
-from tiltpy.runtime.execution.slot_map import ArrayKey, OutputSlot, map_slots
+from tiltpy.runtime.execution.slot_map import BITS, ArrayKey, OutputSlot, map_slots
 from tiltpy.types import Scalar, columns
 from tiltpy.zones import zone_table
 
@@ -235,6 +236,18 @@ class CallTable:
             column = values.of(call, count, copy=copy)
             payload.append(join_column(column, flags, count))
         return tuple(payload)
+
+    def marks(self, loop: Loop, call: int, count: int) -> RowMarks:
+        """The marks of `count` rows from the first on that a call visited."""
+        arrays = (self.arrays.get((kind, loop.name, 0)) for kind in BITS)
+        begins, covered = (
+            None
+            if array is None
+            else array.of(call, count, copy=False)[:count].view(np.bool_)
+            for array in arrays
+        )
+        assert begins is not None
+        return RowMarks(begins, covered)
 
 
 def join_column(values: Array, flags: Array | None, count: int) -> Column:

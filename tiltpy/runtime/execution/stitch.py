@@ -14,6 +14,7 @@ import numpy as np
 
 from tiltpy.abi.layouts import TimeLayout
 from tiltpy.runtime.arrays.bitmap_snapshots import BitmapSnapshots
+from tiltpy.runtime.arrays.joined_rows import JoinedRows
 from tiltpy.runtime.arrays.pool import Array
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
 from tiltpy.runtime.arrays.time_layout import make_sampled
@@ -22,7 +23,7 @@ from tiltpy.runtime.execution.time_domain import Cells, Domain
 from tiltpy.runtime.ingest.drop_nulls import keep_rows
 from tiltpy.types import Scalar, TDom, Type
 
-Piece = SnapshotBuffer | BitmapSnapshots
+Piece = SnapshotBuffer | BitmapSnapshots | JoinedRows
 """Some snapshots of an output, in order."""
 Made = TypeVar("Made")
 
@@ -40,6 +41,14 @@ def events_of(piece: Made, type: Type) -> Made | SnapshotBuffer:
         return piece
     valid = piece.columns[0].valid(piece.n)
     return piece if valid.all() else keep_rows(piece, valid, type)
+
+
+def with_times(piece: Piece) -> SnapshotBuffer:
+    """The piece as rows with their times."""
+    if isinstance(piece, SnapshotBuffer):
+        return piece
+    layout, (starts, ends) = TimeLayout.INTERVALS, piece.times()
+    return SnapshotBuffer(layout, piece.n, 0, 1, starts, ends, piece.columns)
 
 
 class Stitcher:
@@ -61,6 +70,11 @@ class Stitcher:
             end = piece.find_carry_end()
             if end is not None:
                 self._extend(end)
+        elif isinstance(piece, JoinedRows):
+            if cells is not None and cells.seam:
+                piece, end = piece.after(cells.first - self.tdom.precision)
+                if end is not None:
+                    self._extend(end)
         elif piece.n and cells is not None:
             piece = self._trim(piece, cells)
         if piece.n:
@@ -83,7 +97,7 @@ class Stitcher:
             self.carried = min(end, self.domain.end)
             return
         last = self.pieces[-1]
-        if isinstance(last, BitmapSnapshots):
+        if not isinstance(last, SnapshotBuffer):
             self.pieces[-1] = replace(last, reach=end)
         elif last.row(last.n - 1)[1] < end:
             # Only what a sweep wrote ends too early: its arrays are nobody else's.
@@ -115,7 +129,7 @@ def _join(pieces: list[Piece]) -> list[Piece]:
 
 def _joined(left: Piece, right: Piece) -> Piece | None:
     """Both as one piece, where chunks wrote samples side by side."""
-    if isinstance(left, BitmapSnapshots) or isinstance(right, BitmapSnapshots):
+    if not isinstance(left, SnapshotBuffer) or not isinstance(right, SnapshotBuffer):
         return None
     if left.layout is not TimeLayout.SAMPLED or right.layout is not TimeLayout.SAMPLED:
         return None
@@ -145,7 +159,7 @@ def _beside(left: Array, right: Array) -> Array | None:
 
 def _from(piece: Piece, start: int) -> list[Piece]:
     """The piece with its first snapshot cut at the start of the domain."""
-    if isinstance(piece, BitmapSnapshots):
+    if not isinstance(piece, SnapshotBuffer):
         return [replace(piece, floor=start)]
     low, high = piece.row(0)
     if low >= start:
@@ -156,7 +170,7 @@ def _from(piece: Piece, start: int) -> list[Piece]:
 
 def _until(piece: Piece, end: int) -> list[Piece]:
     """The piece with its last snapshot cut at the end of the domain."""
-    if isinstance(piece, BitmapSnapshots):
+    if not isinstance(piece, SnapshotBuffer):
         return [replace(piece, ceiling=end)]
     last = piece.n - 1
     low, high = piece.row(last)

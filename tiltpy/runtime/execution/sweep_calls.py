@@ -10,6 +10,7 @@ from tiltpy.abi.layouts import TimeLayout
 from tiltpy.abi.signature import Loop
 from tiltpy.abi.slots import SlotKind
 from tiltpy.runtime.arrays.dictionary import NO_STRINGS, Strings
+from tiltpy.runtime.arrays.joined_rows import JoinedRows
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.execution.call_batches import Done
 from tiltpy.runtime.execution.call_numbers import item, total
@@ -67,7 +68,7 @@ class SweepChunks:
             if loop.name in self.coverage.cells and loop.name in self.signature.outputs
         ]
         for call in range(self.count):
-            pieces: dict[str, SnapshotBuffer] = {}
+            pieces: dict[str, SnapshotBuffer | JoinedRows] = {}
             cells: dict[str, Cells[int]] = {}
             for output in outputs:
                 owned = output.cells.of(call)
@@ -93,10 +94,10 @@ class _ChunkOutput:
         if loop.shares_times:
             self.first, self.stop = coverage.row_range(loop)
 
-    def snapshots_of(self, call: int) -> SnapshotBuffer:
+    def snapshots_of(self, call: int) -> SnapshotBuffer | JoinedRows:
         """The snapshots that a call wrote, of a row object those that it owns."""
         piece = self._piece_of(call)
-        if not self.loop.stamped:
+        if isinstance(piece, JoinedRows) or not self.loop.stamped:
             return piece
         before = self.coverage.slices[self.loop.reads[0].object].buffer.before
         owned = self.cells.of(call)
@@ -106,7 +107,7 @@ class _ChunkOutput:
         )
         return replace(piece.slice(int(first), int(stop)), row_object=True)
 
-    def _piece_of(self, call: int) -> SnapshotBuffer:
+    def _piece_of(self, call: int) -> SnapshotBuffer | JoinedRows:
         """The snapshots that a call wrote."""
         loop, count = self.loop, self.counts[call]
         payload = self.table.payload(loop, call, count, copy=self.copy)
@@ -115,7 +116,12 @@ class _ChunkOutput:
             begin = item(rows.first, call)
             first, stop = item(self.first, call), item(self.stop, call)
             source = rows.buffer.slice(begin + first, begin + stop)
-            return source.with_columns(payload)
+            if not loop.distinct:
+                return source.with_columns(payload)
+            marks = self.table.marks(loop, call, source.n)
+            copy_selected = self.table.code.copy_selected
+            source = source.with_columns(())
+            return JoinedRows(source, marks, count, payload, copy_selected)
         if loop.implicit_times:
             period = loop.tdom.precision
             start = item(self.coverage.extents[loop.name][0], call) - period

@@ -17,7 +17,7 @@ from tiltpy.runtime.arrays.bitmap_snapshots import BitmapSnapshots
 from tiltpy.runtime.arrays.dictionary import Strings
 from tiltpy.runtime.arrays.pool import dtype_of
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer, pack_validity
-from tiltpy.runtime.execution.stitch import Piece
+from tiltpy.runtime.execution.stitch import Piece, with_times
 from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.incremental.concat import drop_before, gather
 from tiltpy.runtime.incremental.sources import EventSource
@@ -243,7 +243,7 @@ def split_last(piece: Piece, type: Type, strings: Strings) -> tuple[list[Piece],
     )
     if isinstance(piece, BitmapSnapshots):
         return [], replace(piece, columns=encoded)
-    piece = piece.with_columns(encoded)
+    piece = with_times(piece).with_columns(encoded)
     start, end = piece.row(piece.n - 1)
     last_row = tuple(_copied(one.slice(piece.n - 1, 1)) for one in piece.columns)
     starts, ends = np.array([start]), np.array([end])

@@ -12,13 +12,13 @@ from tiltpy.abi.signature import Loop, Shape, Signature
 from tiltpy.abi.slots import SlotKind
 from tiltpy.runtime.arrays.dictionary import Strings
 from tiltpy.runtime.arrays.dtypes import I64Array
-from tiltpy.runtime.arrays.pool import Array, ScratchArrays
+from tiltpy.runtime.arrays.pool import Array, ScratchArrays, allocate
 from tiltpy.runtime.execution.call_states import CallStates
 from tiltpy.runtime.execution.call_table import CallTable, is_sparse
 from tiltpy.runtime.execution.kernel import Kernel
 from tiltpy.runtime.execution.key_domains import EARLIEST, LATEST, RowsByKey
 from tiltpy.runtime.execution.row_slices import row_times, slice_by_key
-from tiltpy.runtime.execution.slot_map import TIMES
+from tiltpy.runtime.execution.slot_map import BITS, TIMES, OutputSlot
 from tiltpy.runtime.execution.supports import changes_by_key, support_by_key
 from tiltpy.runtime.execution.time_domain import Cells, Request
 from tiltpy.runtime.execution.visit_bounds import Coverage
@@ -70,7 +70,9 @@ class SweepBatch:
         self.coverage.check_ranked()
         table = CallTable(kernel, self.coverage, self.strings, self.states)
         for slot in table.map.outputs:
-            if slot.loop.name in self.cells and not slot.is_implied:
+            if slot.kind in BITS:
+                table.put_at(slot, *self._room_of_marks(slot))
+            elif slot.loop.name in self.cells and not slot.is_implied:
                 table.put_in_order(slot, self.coverage.room(slot))
             else:
                 table.put_in_scratch(slot)
@@ -92,6 +94,9 @@ class SweepBatch:
         if loop.implicit_times:
             rows = self.coverage.slices[loop.reads[0].object]
             starts, ends = row_times(rows, *self.coverage.row_range(loop))
+            if loop.distinct and n < len(ends):
+                marks = table.marks(loop, 0, len(ends))
+                starts, ends = marks.join(starts, ends, n, table.code.copy_selected)
         else:
             starts, ends = (
                 _times(table.arrays[kind, loop.name, 0].array, n, copy=copy)
@@ -101,6 +106,12 @@ class SweepBatch:
         if isinstance(loop.type, Scalar) and not loop.stamped:
             made = made.drop_nulls()
         return self._drop_others(loop, made)
+
+    def _room_of_marks(self, slot: OutputSlot) -> tuple[Array, I64Array]:
+        """Memory for marks of rows, and where each call's begin: behind one another."""
+        first, stop = self.coverage.row_range(slot.loop)
+        ends = (stop - first).cumsum()
+        return allocate(slot.type, int(ends[-1]) + 1), ends - (stop - first)
 
     def _drop_others(self, loop: Loop, made: KeyedSnapshots) -> KeyedSnapshots:
         """Drop the snapshots that only other loops read.
