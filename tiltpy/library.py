@@ -255,8 +255,8 @@ def asof(x: Expression, age: Value = inf) -> Expression:
     return call("asof", x, lift_time(age))
 
 
-def age(x: Expression, most: Value) -> Expression:
-    """The ticks since the last value; φ if there is none within `most`."""
+def age(x: Expression, most: Value = inf) -> Expression:
+    """The ticks since the last value; φ if there is none, or none within `most`."""
     return call("age", x, lift_time(most))
 
 

@@ -21,6 +21,7 @@ from tests.compiled import (
 )
 from tests.costs import default_costs
 from tests.datasets import joined, prices
+from tests.random.cut_windows import random_cut_case
 from tests.random.key_rows import draw_lifetime
 from tests.random.made_strings import random_text_case
 from tests.random.open_windows import open_windows, random_open_case
@@ -127,6 +128,8 @@ def test_streams_with_open_windows_equal_the_interpreter(*, deep: bool) -> None:
         case = random_open_case(seed)
         if case is not None and seed % 3 == 0:
             case = random_present_case(seed, opened=True)
+        if seed % 5 == 0:
+            case = random_cut_case(seed)
         if case is not None:
             check_streamed(case, seed)
             checked += 1

@@ -98,7 +98,7 @@ class _Opener:
         return replace(definition, body=body, cuts=source_cuts(body))
 
     def rule(self, node: Expr) -> Expr:
-        if not isinstance(node, Reduce) or node.bounds or self.random.random() < 0.3:
+        if not isinstance(node, Reduce) or self.random.random() < 0.3:
             return node
         self.opened = True
         is_end = node.reduction in ("first", "last")

@@ -11,7 +11,7 @@ from tiltpy.codegen.cache.compile_cache import NO_CACHE, CompileCache, open_cach
 from tiltpy.compiler.lazy_code import LazyCode
 from tiltpy.compiler.options import CompileOptions
 from tiltpy.costs import Costs
-from tiltpy.emit.references import present_folds, reductions
+from tiltpy.emit.references import reductions
 from tiltpy.forks import ForkSafe, cached_property
 from tiltpy.ir.nodes import Query, Reduce
 from tiltpy.loops.printer import format_kernel
@@ -122,8 +122,6 @@ class QueryKernels(ForkSafe):
         """Yield the reductions over windows that fold on, with their summaries."""
         known = {each.name: each for each in self.query.reductions}
         for definition in self.query.definitions:
-            if any(not window.is_fixed for window, _ in present_folds(definition)):
-                return None
             for node in reductions(definition):
                 if node.window.folds_on:
                     yield node, summarize(node, known)

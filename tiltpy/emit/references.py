@@ -15,7 +15,7 @@ from tiltpy.ir.nodes import (
     TemporalExpr,
     Window,
 )
-from tiltpy.ir.traversal import children, sees_present, walk
+from tiltpy.ir.traversal import children, sees_more, walk
 
 
 def references(definition: TemporalExpr) -> tuple[list[CutPoint], list[Window]]:
@@ -29,7 +29,7 @@ def references(definition: TemporalExpr) -> tuple[list[CutPoint], list[Window]]:
         match node:
             case At() | EventBound():
                 points.setdefault(node.point)
-            case Reduce() if not sees_present(node.element):
+            case Reduce() if not sees_more(node):
                 windows.setdefault(node.window)
             case _:
                 pass
@@ -38,7 +38,7 @@ def references(definition: TemporalExpr) -> tuple[list[CutPoint], list[Window]]:
             case CutPoint():
                 points.setdefault(cut)
             case CutWindow():
-                if not sees_present(cut.element):
+                if not sees_more(cut):
                     windows.setdefault(cut.window)
             case CutTime():
                 pass
@@ -46,17 +46,17 @@ def references(definition: TemporalExpr) -> tuple[list[CutPoint], list[Window]]:
 
 
 def reductions(definition: TemporalExpr) -> list[Reduce]:
-    """The distinct reductions whose elements see their snapshots alone."""
-    return [node for node in _reductions(definition) if not sees_present(node.element)]
+    """The distinct reductions that see values of their snapshots alone."""
+    return [node for node in _reductions(definition) if not sees_more(node)]
 
 
 def present_reductions(definition: TemporalExpr) -> list[Reduce]:
-    """The distinct reductions whose elements see the present."""
-    return [node for node in _reductions(definition) if sees_present(node.element)]
+    """The distinct reductions that see more: the present, or cuts of open windows."""
+    return [node for node in _reductions(definition) if sees_more(node)]
 
 
 def present_folds(definition: TemporalExpr) -> list[tuple[Window, Expr]]:
-    """The windows that are reduced by an element that sees the present.
+    """The windows that are reduced by an element that sees the present, or by bounds.
 
     Those whose results another element sees come first.
     """
@@ -65,13 +65,13 @@ def present_folds(definition: TemporalExpr) -> list[tuple[Window, Expr]]:
     def collect(expr: Expr) -> None:
         for child in children(expr):
             collect(child)
-        if isinstance(expr, Reduce) and sees_present(expr.element):
+        if isinstance(expr, Reduce) and sees_more(expr):
             folds.setdefault((expr.window, expr.element))
 
     for expr in expressions(definition):
         collect(expr)
     for cut in leaf_cuts(definition.cuts):
-        if isinstance(cut, CutWindow) and sees_present(cut.element):
+        if isinstance(cut, CutWindow) and sees_more(cut):
             folds.setdefault((cut.window, cut.element))
     return list(folds)
 

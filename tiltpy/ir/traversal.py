@@ -126,6 +126,15 @@ def sees_present(element: Expr) -> bool:
     return any(isinstance(node, present) for node in walk(element))
 
 
+def sees_more(fold: Reduce | CutWindow) -> bool:
+    """Tell whether a fold of a window sees more than the values that move with it.
+
+    That is the present, or where an open window, or one by row, cuts its snapshots.
+    """
+    moves_on = fold.window.is_fixed and not fold.window.by_row
+    return (fold.bounds and not moves_on) or sees_present(fold.element)
+
+
 def walk(expr: Expr) -> Iterator[Expr]:
     """Yield every node, each before its subexpressions."""
     stack = [expr]

@@ -24,7 +24,7 @@ from tiltpy.ir.nodes import (
     TemporalExpr,
     Window,
 )
-from tiltpy.ir.traversal import rewrite, sees_present
+from tiltpy.ir.traversal import rewrite, sees_more, sees_present
 from tiltpy.passes.fold_constants import fold_constants
 from tiltpy.types import ALL_FUTURE, ALL_PAST, I64
 
@@ -42,11 +42,13 @@ def check_windows(query: Query) -> None:
                 if isinstance(window.cells, IntervalSpan):
                     cells = f"the cells of ~{window.cells.input}"
                     hint = "give the window a duration, like t - 1h : t"
-                if cells and sees_present(cut.element):
+                if cells and sees_more(cut):
+                    sees = "elements that look at the time of the window do"
+                    if not sees_present(cut.element):
+                        sees = "a reduction that sees where an open window cuts does"
                     raise QueryError(
                         "E0113",
-                        "elements that look at the time of the window do not go over "
-                        f"{cells} in this version",
+                        f"{sees} not go over {cells} in this version",
                         cut.window.span,
                         hint,
                     )

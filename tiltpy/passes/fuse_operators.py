@@ -34,7 +34,7 @@ from tiltpy.ir.nodes import (
     Reduce,
     TemporalExpr,
 )
-from tiltpy.ir.traversal import depth, sees_present, shift, shift_cut, walk
+from tiltpy.ir.traversal import depth, sees_more, shift, shift_cut, walk
 from tiltpy.limits import MAX_DEPTH, MAX_FUSED
 from tiltpy.passes.analyses.cuts import (
     InlinedObject,
@@ -204,16 +204,15 @@ def _seen_at(source: TemporalExpr, offset: int, reader: TemporalExpr) -> Inlined
 def _sees_cells(reader: TDom, source: TemporalExpr, offsets: tuple[int, ...]) -> bool:
     """Tell whether offsets of a reader's grid points are grid points of a source.
 
-    Those of a calendar are its own, and ticks; elements that see the present are not
-    evaluated over its cells.
+    Those of a calendar are its own, and ticks; what sees the present, or where an open
+    window cuts, is not evaluated over its cells.
     """
     if source.tdom.calendar is not None:
         return reader.calendar == source.tdom.calendar and offsets == (0,)
     if reader.calendar is None:
         return True
     windows = (cut for cut in leaf_cuts(source.cuts) if isinstance(cut, CutWindow))
-    present = any(sees_present(cut.element) for cut in windows)
-    return source.tdom.precision == 1 and not present
+    return source.tdom.precision == 1 and not any(map(sees_more, windows))
 
 
 def _has_window(reader: TemporalExpr, object: str) -> bool:

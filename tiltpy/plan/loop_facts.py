@@ -21,6 +21,7 @@ from tiltpy.ir.nodes import (
     UserReduction,
     Window,
 )
+from tiltpy.ir.traversal import sees_present
 from tiltpy.ops import WHOLE_WINDOW
 from tiltpy.plan.definedness import strict_points
 from tiltpy.plan.emptiness import emptiness_tests
@@ -86,11 +87,11 @@ class LoopFacts:
 
     @cached_property
     def present(self) -> tuple[tuple[Window, Expr], ...]:
-        """The windows that are reduced by an element that sees the present."""
+        """The windows that are reduced by what sees the present, or by bounds."""
         return tuple(present_folds(self.definition))
 
     def present_names(self, window: Window, element: Expr) -> set[str]:
-        """The reductions over a window by an element that sees the present."""
+        """The reductions over a window by an element that sees more than values."""
         return {
             node.reduction
             for node in present_reductions(self.definition)
@@ -102,7 +103,10 @@ class LoopFacts:
         """Why no scan serves that folds windows as they move."""
         if not self.present:
             return None
-        return Refusal(f"elements of ~{self.present[0][0].object} see the present")
+        window, element = self.present[0]
+        if sees_present(element):
+            return Refusal(f"elements of ~{window.object} see the present")
+        return Refusal(f"reductions see where windows of ~{window.object} cut rows")
 
     @cached_property
     def reductions(self) -> tuple[Reduce, ...]:

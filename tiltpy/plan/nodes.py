@@ -55,16 +55,18 @@ class WindowPlan(Enum):
 
 
 class PresentPlan(Enum):
-    """The way a loop reduces a window by an element that sees the present."""
+    """The way a loop folds a window by what sees the present, or by bounds."""
 
     FOLDED = "folds its rows anew: elements see the present"
+    CLIPPED = "folds its rows anew: reductions see where its edges cut them"
+    KEPT = "folds on, and anew the rows that its end cuts"
     HASH_COUNTS = "counts its rows by key, in a hash table"
     RANK_COUNTS = "counts its rows by rank, in a tree"
 
 
 @dataclass(frozen=True, slots=True)
 class PresentChoice:
-    """The plan of a window and an element that sees the present.
+    """The plan of a window and an element that sees the present, or of its bounds.
 
     With `refusal` why its matches are not counted.
     """
@@ -234,4 +236,5 @@ def folds_rows(operands: Operands) -> bool:
 
 def counts_matches(operands: Operands) -> bool:
     """Decide whether a scan counts rows that compare with the present by their keys."""
-    return any(each.plan is not PresentPlan.FOLDED for each in operands.present)
+    counts = PresentPlan.HASH_COUNTS, PresentPlan.RANK_COUNTS
+    return any(each.plan in counts for each in operands.present)

@@ -12,7 +12,7 @@ from tiltpy.ir.nodes import (
     InlinedCut,
     Window,
 )
-from tiltpy.ir.traversal import sees_present
+from tiltpy.ir.traversal import sees_more
 from tiltpy.plan.loop_facts import LoopFacts
 from tiltpy.plan.nodes import CursorPlan, Operands, WindowChoice, WindowPlan
 from tiltpy.plan.strategies.match_counts import plan_present
@@ -95,7 +95,7 @@ def _starts_snapshot(
             return facts.objects[name].disjoint and facts.objects[name].complete
         case CutWindow(bounds=True):
             return False
-        case CutWindow(element=element) if sees_present(element):
+        case CutWindow() if sees_more(cut):
             return False
         case CutWindow(window=window, element=element):
             in_order = windows[window] is WindowPlan.TWO_STACK and window.is_fixed

@@ -26,7 +26,7 @@ from tiltpy.ir.construct.operators import binary, conditional, exists
 from tiltpy.ir.construct.reductions import reduce, reduce_user_defined
 from tiltpy.ir.construct.structs import field, make_struct
 from tiltpy.ir.construct.widening import finish
-from tiltpy.ir.nodes import Expr, Phi, UserReduction, Window
+from tiltpy.ir.nodes import Expr, Phi, Window
 from tiltpy.messages import article
 from tiltpy.ops import PAIRS
 from tiltpy.source import Span
@@ -66,26 +66,11 @@ def elaborate_reduction(
     if elements.condition is not None:
         element = _where(elements.condition, finish(element, "the element"), node.span)
     if user_defined is not None:
-        _check_bounds(user_defined, elements.window, node)
         return reduce_user_defined(user_defined, elements.window, element, node.span)
     if name in ("first", "last") and isinstance(element.type, Struct):
         return _pick(elaborator, name, elements.window, element, None, node.span)
     ddof, method = extra.ddof, extra.method
     return reduce(name, elements.window, element, node.span, ddof, parameter, method)
-
-
-def _check_bounds(
-    reduction: UserReduction, window: Window, node: syntax.CallExpression
-) -> None:
-    """Check that a reduction that sees where its window cuts has a fixed one."""
-    if reduction.bounds and not window.is_fixed:
-        raise QueryError(
-            "E0113",
-            f"{reduction.name} sees where its window cuts snapshots, and this window "
-            "has no fixed length",
-            node.arguments[0].span,
-            "give it two times, like ~x[t - 10 : t]",
-        )
 
 
 def elaborate_pair(

@@ -62,7 +62,7 @@ class MatchCounts:
         )
         followed = replace(rows, count=most)
         match choice.plan:
-            case PresentPlan.FOLDED:
+            case PresentPlan.FOLDED | PresentPlan.CLIPPED | PresentPlan.KEPT:
                 return None
             case PresentPlan.HASH_COUNTS:
                 counts = HashCounts(builder, followed, Match.of(folded))

@@ -33,6 +33,7 @@ from tiltpy.ir.nodes import (
     UserReduction,
     Window,
 )
+from tiltpy.ir.traversal import sees_more
 from tiltpy.loops.build import FALSE, INF, NEVER, TRUE, add, conj, disj, i64, lt, sub
 from tiltpy.loops.nodes import Lane, LExpr, Var
 from tiltpy.lowering.sweep.calendar_cells import CalendarCells
@@ -226,9 +227,8 @@ class SweepOperands:
         return reduction
 
     def _cut_window(self, cut: CutWindow) -> LExpr:
-        present = self.present.get((cut.window, cut.element))
-        if present is not None:
-            return present.cut(bounds=cut.bounds)
+        if sees_more(cut):
+            return self.present[cut.window, cut.element].cut(bounds=cut.bounds)
         return self.windows[cut.window].cut(cut.element, bounds=cut.bounds)
 
     def cut_windows(self) -> tuple[Read, ...]:
@@ -244,7 +244,7 @@ class SweepOperands:
             and not self.objects[cut.window.object].layout.points
         )
         return self.whole_cells(
-            Read(window.object, window.start, window.end)
+            Read(window.object, _cut_low(window), window.end)
             for window in dict.fromkeys(windows)
         )
 
@@ -381,10 +381,10 @@ class SweepOperands:
                 case Time(offset=offset):
                     return LoopValue(node.type, add(time, i64(offset)), TRUE)
                 case Reduce():
+                    if sees_more(node):
+                        fold = self.present[node.window, node.element]
+                        return fold.value(block, node)
                     reduction = self._clipping_reduction(node)
-                    present = self.present.get((node.window, node.element))
-                    if present is not None:
-                        return present.value(block, node)
                     if reduction is not None:
                         return self.clipped[node.window].value(block, reduction, node)
                     return states[node.window].value(block, node)
@@ -443,7 +443,7 @@ class SweepOperands:
         reads = {
             window: Read(window.object, window.start, window.end)
             for (window, _), present in self.present.items()
-            if present.matches is None and window.limit is None
+            if present.matches is None and present.kept is None and window.limit is None
         }
         for node in reductions(self.definition):
             reduction = self.builder.user_reductions.get(node.reduction)
@@ -490,6 +490,11 @@ class SweepOperands:
         for window in self._every_window():
             if window.limit is not None and window.start > ALL_PAST:
                 yield Read(window.object, window.start - 1, window.end)
+
+
+def _cut_low(window: Window) -> int:
+    """How far back a window's edges may cut rows: only its end if it has no length."""
+    return window.start if window.start > ALL_PAST else window.end - 1
 
 
 def _is_held(window: Window, rows: ObjectRows) -> bool:

@@ -1,31 +1,31 @@
-"""Windows whose elements see the present: their rows are folded at each visit.
+"""Windows whose rows are folded at each visit, as their elements see the present.
 
 Before: `count(v for v in ~x[t-20 : t] if v < ~x[t])`. What the element sees of the
 present is a constant of the fold, computed once a visit; no partial result outlives it.
 Where rows leave in order a built-in reduction folds vectors of rows; else, and for
 user-defined reductions, a loop goes from row to row. Counts of rows that compare a key
 with the present need not look at all of them (`match_counts`).
+
+User-defined reductions that see where an open window cuts rows fold these likewise, as
+its end cuts others at each visit. A window that folds on keeps the states of the rows
+before the first one that ends later (`KeptStates`).
 """
 
 from collections.abc import Mapping
 
-from tiltpy.aggregates.aggregate import Aggregate, State, lift_where
 from tiltpy.aggregates.built_in import COUNT
-from tiltpy.aggregates.finalize import finish
 from tiltpy.aggregates.pane_fold import Pane
 from tiltpy.aggregates.pane_passes import fold_row_panes
-from tiltpy.aggregates.user_defined import code_of
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.cell_arrays import cells_of
 from tiltpy.emit.elements import FoldedElement, element_of
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.emit.values import Leaf, LoopValue
-from tiltpy.ir.nodes import LastRows, Reduce, TemporalExpr, UserReduction
+from tiltpy.ir.nodes import LastRows, Reduce, TemporalExpr
 from tiltpy.loops.build import (
     FALSE,
     INF,
     NEVER,
-    TRUE,
     add,
     conj,
     disj,
@@ -39,14 +39,16 @@ from tiltpy.loops.build import (
     sub,
 )
 from tiltpy.loops.nodes import For, LExpr, Var, While
+from tiltpy.lowering.sweep.kept_states import (
+    KeptStates,
+)
 from tiltpy.lowering.sweep.limited_bound import LimitedBound
 from tiltpy.lowering.sweep.match_counts import MatchCounts
 from tiltpy.lowering.sweep.restart import Restart
 from tiltpy.lowering.sweep.row_bounds import RowBounds
-from tiltpy.lowering.sweep.sorted_elements import SortedElements
-from tiltpy.lowering.sweep.window_elements import aggregate_of, assign_state
+from tiltpy.lowering.sweep.row_fold import RowFold
 from tiltpy.ops import WHOLE_WINDOW
-from tiltpy.plan.nodes import PresentChoice
+from tiltpy.plan.nodes import PresentChoice, PresentPlan
 from tiltpy.types import ALL_PAST, BOOL, ENDLESS
 
 
@@ -55,7 +57,8 @@ class PresentWindow:
 
     The rows from `lo` up to `hi` are in the window; where they leave in any order, or
     it matters where the window cuts them, some of them have left already (`is_mixed`).
-    An open window has `limits`: the bound that moves `lo`.
+    An open window has `limits`: the bound that moves `lo`. The window before had rows
+    that ended after `low_before`, and its end was `high_before`.
     """
 
     def __init__(
@@ -77,6 +80,10 @@ class PresentWindow:
         self.lo = builder.fresh(f"{rows.name}.lo")
         self.hi = builder.fresh(f"{rows.name}.hi")
         self.low_before = builder.fresh(f"{rows.name}.low")
+        self.high_before = builder.fresh(f"{rows.name}.high")
+        self.kept: KeptStates | None = None
+        if choice.plan is PresentPlan.KEPT:
+            self.kept = KeptStates(builder, rows)
         if not self.window.is_fixed:
             hi, limit = bounds.new_bound(rows, "start", self.window.end - 1), None
             if isinstance(self.window.limit, LastRows):
@@ -86,12 +93,9 @@ class PresentWindow:
             )
             self.lo, self.hi = self.limits.row, hi.row
         self.own_row: LExpr | None = None
-        self.nodes: list[Reduce] = []
-        self.sorted: SortedElements | None = None
+        self.fold = RowFold(builder, rows, self.folded.element)
         self.changed: Var | None = None
         self.bounds = False
-        self.states: dict[Aggregate, State] = {}
-        self.user_states: dict[str, tuple[tuple[Var, ...], Var]] = {}
         self.names: Mapping[str, LoopValue] = {}
         self.due: LExpr = INF
 
@@ -103,11 +107,12 @@ class PresentWindow:
 
     def reduce(self, node: Reduce) -> None:
         """Add a reduction over the window."""
-        self.nodes.append(node)
-        reduction = self._user_defined(node)
+        self.fold.reduce(node)
+        reduction = self.fold.reduction_of(node)
+        if self.kept is not None:
+            assert reduction is not None
+            self.kept.add(reduction)
         self.bounds |= reduction is not None and reduction.bounds
-        if node.reduction in WHOLE_WINDOW and self.sorted is None:
-            self.sorted = SortedElements(self.builder, self.rows, self.folded.element)
 
     def cut(self, *, bounds: bool) -> LExpr:
         """Whether other snapshots contribute than at the grid point before.
@@ -119,9 +124,6 @@ class PresentWindow:
             self.changed = self.builder.fresh(f"{self.rows.name}.changed", BOOL)
         return self.changed
 
-    def _user_defined(self, node: Reduce) -> UserReduction | None:
-        return self.builder.user_reductions.get(node.reduction)
-
     def start(self, block: Block) -> None:
         """Start before the loop as an empty window."""
         if self.limits is None:
@@ -131,6 +133,9 @@ class PresentWindow:
             self.limits.hi.start(block)
             self.limits.start(block)
             block.set(self.low_before, INF)
+            block.set(self.high_before, INF)
+            if self.kept is not None:
+                self.kept.reset(block, i64(0))
         if self.matches is not None:
             self.matches.start(block)
 
@@ -230,17 +235,18 @@ class PresentWindow:
         count = self.builder.fresh(f"{self.rows.name}.matches")
         few, many = block.inner(), block.inner()
         self._fold_in_order(few)
-        few.set(count, self.states[COUNT][0])
+        few.set(count, self.fold.states[COUNT][0])
         many.set(count, matches.count(many, self.lo, self.hi, self.names))
         block.either(matches.has_many(self.lo, self.hi), many, few)
-        self.states = {COUNT: (count,)}
+        self.fold.states = {COUNT: (count,)}
 
     def _fold_in_order(self, block: Block) -> None:
         """Fold built-in reductions in vectors, the others row by row."""
         names = {
             node.reduction
-            for node in self.nodes
-            if node.reduction not in WHOLE_WINDOW and self._user_defined(node) is None
+            for node in self.fold.nodes
+            if node.reduction not in WHOLE_WINDOW
+            and self.fold.reduction_of(node) is None
         }
         if names:
             size = self.builder.fresh(f"{self.rows.name}.held")
@@ -248,18 +254,18 @@ class PresentWindow:
             source, element = cells_of(self.rows), self.folded.element
             pane = Pane(source, element, self.lo, size, self.names)
             folds = fold_row_panes(block, {pane: names})
-            self.states = {COUNT: (size,), **folds.get(pane, {})}
-        by_row = [node for node in self.nodes if node.reduction not in names]
+            self.fold.states = {COUNT: (size,), **folds.get(pane, {})}
+        by_row = [node for node in self.fold.nodes if node.reduction not in names]
         self._fold_rows(block, by_row)
 
     def _fold_rows(self, block: Block, nodes: list[Reduce]) -> None:
         if not nodes:
             return
-        self._begin(block, nodes)
+        self.fold.begin(block, nodes)
         row, inner = self.builder.fresh("row"), block.inner()
         value = self._element(inner, row)
         taken = inner.inner()
-        self._take(taken, nodes, row, value, None)
+        self.fold.take(taken, nodes, row, value, None)
         inner.when(value.valid, taken)
         block.add(For(row, self.lo, self.hi, inner.body()))
 
@@ -268,113 +274,81 @@ class PresentWindow:
     def _fold_mixed(
         self, block: Block, low: LExpr, high: LExpr, bounds_before: tuple[Var, Var]
     ) -> None:
+        """Fold the rows from `lo` up to `hi` that are inside.
+
+        `bounds_before` are those two at the visit before.
+        """
         rows, ending = self.rows, self.builder.fresh("ending")
         occupied = self.builder.fresh("some", BOOL)
-        self._begin(block, self.nodes)
+        reaches = self.builder.fresh("reaches", BOOL)
+        first: LExpr = self.lo if self.limits is None else bounds_before[0]
+        if self.kept is None:
+            self.fold.begin(block, self.fold.nodes)
+        else:
+            first = self._take_up(block, self.kept, first)
         block.set(ending, INF)
         block.set(occupied, FALSE)
+        block.set(reaches, FALSE)
         if self.changed is not None:
             block.set(self.changed, FALSE)
         row, inner = self.builder.fresh("row"), block.inner()
         begin = inner.name("start", rows.start_at(row))
         end = inner.name("end", rows.end_at(row))
-        first: LExpr = self.lo
         within = lt(low, end)
         if self.limits is not None:
-            first, within = bounds_before[0], conj(le(self.lo, row), within)
+            within = conj(le(self.lo, row), within)
         inside = inner.name("in", within)
+        inner.set(reaches, disj(reaches, conj(inside, lt(high, end))))
         inner.set(ending, select(inside, least(ending, end), ending))
         inner.set(occupied, disj(occupied, inside))
         value = self._element(inner, row)
-        clipped = greatest(begin, low), least(end, high)
+        clipped = _clip((begin, end), (low, high))
         if self.changed is not None:
-            past_low, past_high = sub(low, self.precision), sub(high, self.precision)
-            before = conj(lt(begin, past_high), lt(past_low, end))
-            if self.limits is not None:
-                held = lt(self.low_before, end)
-                before = conj(lt(row, bounds_before[1]), held)
-            differs = ne(inside, before)
+            past: tuple[LExpr, LExpr] = self.low_before, self.high_before
+            was = conj(lt(row, bounds_before[1]), lt(past[0], end))
+            if self.limits is None:
+                past = sub(low, self.precision), sub(high, self.precision)
+                was = conj(lt(begin, past[1]), lt(past[0], end))
+            differs = ne(inside, was)
             if self.bounds:
-                past = greatest(begin, past_low), least(end, past_high)
-                pairs = zip(clipped, past, strict=True)
-                differs = disj(differs, conj(inside, disj(*(ne(*p) for p in pairs))))
+                moved = _clips_elsewhere((begin, end), (low, high), past)
+                differs = disj(differs, conj(inside, moved))
             inner.set(self.changed, disj(self.changed, conj(value.valid, differs)))
         taken = inner.inner()
-        self._take(taken, self.nodes, row, value, clipped)
+        self.fold.take(taken, self.fold.nodes, row, value, clipped)
         inner.when(inner.name("ok", conj(inside, value.valid)), taken)
+        if self.kept is not None:
+            self.kept.settle(inner, row, le(end, high), self.fold.user_states)
         block.add(For(row, first, self.hi, inner.body()))
-        self.due = INF
-        if self.window.start > ALL_PAST:
-            leaving = sub(ending, i64(self.window.start))
-            self.due = select(lt(ending, INF), leaving, INF)
         if self.limits is not None:
             block.set(self.low_before, low)
-        if self.bounds:  # an edge may cut a row at another time at the next tick
-            now = sub(low, i64(self.window.start))
-            self.due = select(occupied, add(now, i64(1)), INF)
-        self.due = block.name("due", self.due)
+            block.set(self.high_before, high)
+        cuts = occupied if self.window.start > ALL_PAST else reaches
+        tick = sub(high, i64(self.window.end - 1))
+        self.due = block.name("due", self._due(tick, cuts, ending))
 
-    # States of a loop from row to row
+    def _due(self, tick: LExpr, cuts: LExpr, ending: LExpr) -> LExpr:
+        """The next time at which a row leaves, or an edge cuts one elsewhere.
 
-    def _begin(self, block: Block, nodes: list[Reduce]) -> None:
-        """Set the states of no row."""
-        fresh = self.builder.fresh
-        self.user_states.clear()
-        states: dict[Aggregate, tuple[Var, ...]] = {}
-        for node in nodes:
-            reduction = self._user_defined(node)
-            if reduction is not None:
-                code = code_of(reduction)
-                state = tuple(fresh(reduction.name, kind) for kind in code.types())
-                occupied = fresh(f"{reduction.name}.some", BOOL)
-                assign_state(block, state, code.initial(block))
-                block.set(occupied, FALSE)
-                self.user_states[reduction.name] = state, occupied
-            elif node.reduction in WHOLE_WINDOW:
-                assert self.sorted is not None
-                self.sorted.begin(block)
-            else:
-                for kind in (COUNT, aggregate_of(self.builder, node)):
-                    states[kind] = tuple(fresh(kind.name, t) for t in kind.types)
-        for kind, variables in states.items():
-            assign_state(block, variables, kind.identity)
-        self.states |= states
+        That is at the next `tick` while an edge `cuts` any.
+        """
+        if self.bounds:
+            return select(cuts, tick, INF)
+        if self.window.start == ALL_PAST:
+            return INF
+        leaving = sub(ending, i64(self.window.start))
+        return select(lt(ending, INF), leaving, INF)
 
-    def _take(
-        self,
-        block: Block,
-        nodes: list[Reduce],
-        row: LExpr,
-        value: LoopValue,
-        clipped: tuple[LExpr, LExpr] | None,
-    ) -> None:
-        """Fold a row, `clipped` to the window, into all states."""
-        kinds: dict[Aggregate, None] = {}
-        whole = False
-        for node in nodes:
-            reduction = self._user_defined(node)
-            if reduction is not None:
-                state, occupied = self.user_states[reduction.name]
-                bounds = None
-                if reduction.bounds:
-                    assert clipped is not None
-                    start, end = clipped
-                    bounds = block.name("start", start), block.name("end", end)
-                new = code_of(reduction).accumulate(block, state, value, bounds)
-                assign_state(block, state, new)
-                block.set(occupied, TRUE)
-            elif node.reduction in WHOLE_WINDOW:
-                whole = True
-            else:
-                kinds |= dict.fromkeys((COUNT, aggregate_of(self.builder, node)))
-        for kind in kinds:
-            lifted = lift_where(block, kind, value, TRUE, row)
-            variables = self.states[kind]
-            new = kind.combine(block, variables, lifted)
-            assign_state(block, _variables(variables), new)
-        if whole:
-            assert self.sorted is not None
-            self.sorted.take(block, value.scalar, row)
+    def _take_up(self, block: Block, states: KeptStates, first: LExpr) -> LExpr:
+        """Go on from the states that were kept, and find the first row to fold."""
+        behind: LExpr = states.settled
+        if self.restart is not None:
+            anew = block.inner()
+            states.reset(anew, self.lo)
+            block.when(self.restart.moved, anew)
+            behind = select(self.restart.moved, first, states.settled)
+        self.fold.user_states = states.take_up(block)
+        return block.name("first", behind)
 
     # Results
 
@@ -393,26 +367,19 @@ class PresentWindow:
 
     def value(self, block: Block, node: Reduce) -> LoopValue:
         """The value of a reduction over the window as it is now."""
-        reduction = self._user_defined(node)
-        if reduction is not None:
-            state, occupied = self.user_states[reduction.name]
-            return code_of(reduction).result(block, state, occupied)
-        if node.reduction in WHOLE_WINDOW:
-            assert self.sorted is not None
-            return self.sorted.value(block, node, self.names)
-        (count,) = self.states[COUNT]
-        if node.reduction == "count":
-            return LoopValue(node.type, count, TRUE)
-        states = self.states[aggregate_of(self.builder, node)]
-        if node.reduction in ("first", "last"):
-            occupied_ = block.name("some", lt(i64(0), count))
-            row = block.name("row", select(occupied_, states[0], i64(0)))
-            value = self._element(block, row)
-            return LoopValue(node.type, value.value, occupied_)
-        return finish(block, node, states, count)
+        return self.fold.value(block, node, self.names)
 
 
-def _variables(state: State) -> tuple[Var, ...]:
-    variables = tuple(number for number in state if isinstance(number, Var))
-    assert len(variables) == len(state), "a state that is not in variables"
-    return variables
+def _clip(row: tuple[LExpr, LExpr], window: tuple[LExpr, LExpr]) -> tuple[LExpr, LExpr]:
+    """The start and the end of a row, clipped to a window."""
+    return greatest(row[0], window[0]), least(row[1], window[1])
+
+
+def _clips_elsewhere(
+    row: tuple[LExpr, LExpr],
+    window: tuple[LExpr, LExpr],
+    past: tuple[LExpr, LExpr],
+) -> LExpr:
+    """Decide whether a window clips a row elsewhere than it did in the past."""
+    pairs = zip(_clip(row, window), _clip(row, past), strict=True)
+    return disj(*(ne(*pair) for pair in pairs))

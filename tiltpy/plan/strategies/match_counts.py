@@ -10,17 +10,21 @@ from math import inf
 from tiltpy.emit.elements import FoldedElement
 from tiltpy.emit.matches import Match, NoMatch
 from tiltpy.ir.nodes import Expr, LastRows, Window
+from tiltpy.ir.traversal import sees_present
 from tiltpy.plan.loop_facts import LoopFacts
 from tiltpy.plan.nodes import DISABLED, PresentChoice, PresentPlan, Refusal
 from tiltpy.types import ALL_PAST
 
 
 def plan_present(facts: LoopFacts, window: Window, element: Expr) -> PresentChoice:
-    """Choose how a loop reduces a window by an element that sees the present."""
-    plan = _plan(facts, window, element)
-    if isinstance(plan, Refusal):
-        return PresentChoice(window, element, PresentPlan.FOLDED, plan)
-    return PresentChoice(window, element, plan)
+    """Choose how a loop folds a window by what sees the present, or by bounds."""
+    if not sees_present(element):
+        plan = PresentPlan.KEPT if window.folds_on else PresentPlan.CLIPPED
+        return PresentChoice(window, element, plan)
+    counted = _plan(facts, window, element)
+    if isinstance(counted, Refusal):
+        return PresentChoice(window, element, PresentPlan.FOLDED, counted)
+    return PresentChoice(window, element, counted)
 
 
 def _plan(facts: LoopFacts, window: Window, element: Expr) -> PresentPlan | Refusal:
