@@ -26,6 +26,7 @@ from tiltpy.ir.print.query import format_query
 from tiltpy.memory_sizes import size_of
 from tiltpy.passes import resolve_boundaries
 from tiltpy.passes.analyses.row_inputs import row_inputs
+from tiltpy.passes.separate_states import separate_states
 from tiltpy.run_arguments import Arguments, read_options
 from tiltpy.runtime.concurrency.offload import offload
 from tiltpy.runtime.execution.hidden_rows import HiddenRows
@@ -75,6 +76,13 @@ class CompiledQuery:
             for each in split_by_keys(query)
         )
         self._groups = [OutputGroup(c.query, c.compile_for) for c in self._compilers]
+        self._stream_groups = self._groups
+        separate = separate_states(query)
+        if separate is not query:
+            compilers = [Compiler(each, options) for each in split_by_keys(separate)]
+            self._stream_groups = [
+                OutputGroup(c.query, c.compile_for) for c in compilers
+            ]
 
     def __reduce__(self) -> tuple[Any, ...]:
         name = self.query.definitions[0].span.source.name.removesuffix(PRINTED)
@@ -215,7 +223,7 @@ class CompiledQuery:
         )
         return stream(
             resolve_boundaries(replace(self.query, inputs=inputs)),
-            self._groups,
+            self._stream_groups,
             bindings,
             request,
             options,

@@ -45,6 +45,7 @@ from tiltpy.ir.keys import keys_of
 from tiltpy.ir.print.query import format_query
 from tiltpy.lifetimes import LIFETIMES, Interval, Lifetime
 from tiltpy.passes import resolve_boundaries
+from tiltpy.passes.separate_states import separate_states
 from tiltpy.runtime.arrays.dictionary import Strings
 from tiltpy.runtime.arrow.encode_strings import Vocabulary
 from tiltpy.runtime.execution.call_states import CallStates, fresh_arrays
@@ -116,7 +117,7 @@ def stream_case(
     )
     groups = [
         OutputGroup(query, Compiler(query, compiling).compile_for)
-        for query in split_by_keys(case.query)
+        for query in split_by_keys(separate_states(case.query))
     ]
     bindings = {}
     for name, rows in case.inputs.items():

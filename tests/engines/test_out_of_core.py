@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from random import Random
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -36,6 +37,7 @@ from tiltpy.interpreter.evaluate import Event, Snapshot, interpret
 from tiltpy.ir.print.query import format_query
 from tiltpy.lifetimes import LIFETIMES, Interval, Lifetime
 from tiltpy.passes import resolve_boundaries
+from tiltpy.passes.separate_states import separate_states
 from tiltpy.runtime.execution.output_group import OutputGroup
 from tiltpy.runtime.execution.run_options import RunOptions
 from tiltpy.runtime.execution.time_domain import Request
@@ -94,9 +96,10 @@ def run_streamed(
         costs=setting.costs,
     )
     found: dict[str, list[Snapshot]] = {name: [] for name in case.query.outputs}
+    query = separate_states(case.query)
     parts = stream(
         resolve_boundaries(case.query),
-        (OutputGroup(case.query, Compiler(case.query, options).compile_for),),
+        (OutputGroup(query, Compiler(query, options).compile_for),),
         bindings,
         Request(case.start, case.end, case.bounds),
         run_options(setting),
@@ -146,6 +149,26 @@ def test_streams_over_rows_with_open_windows_equal_the_interpreter(
             check_streamed(case, seed)
             checked += 1
     assert checked > 20
+
+
+def test_outputs_that_fold_on_and_that_others_read_hold_no_rows() -> None:
+    """Whoever reads them has states of its own."""
+    query = tilt.parse(
+        "input x : f64 point time t\n~peak[t] = max(~x[-∞ : t])\n"
+        "~loss[t] = ~x[t] / ~peak[t] - 1\n~old[t] = ~loss[t-3] * ~peak[t]\n"
+        "output ~peak, ~loss, ~old"
+    )
+    random = np.random.default_rng(8)
+    table = pa.table({"t": np.arange(40_000), "x": random.integers(1, 999, 40_000) / 8})
+    expected = query.run(x=table)
+    batches: Any = (table.slice(n, 1000) for n in range(0, 40_000, 1000))
+    parts = list(query.stream(x=batches, memory="256kB"))
+    assert len(parts) > 3
+    for name in query.query.outputs:
+        several = pa.concat_tables([part[name].to_arrow() for part in parts])
+        assert several.combine_chunks().equals(
+            expected[name].to_arrow().combine_chunks()
+        )
 
 
 def check_streamed(case: Case, seed: int) -> None:
