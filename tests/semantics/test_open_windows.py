@@ -147,6 +147,9 @@ def test_open_windows_in_python() -> None:
         "f": x[t:"next":"5m"],
         "g": x["last" : tilt.strict(t)],
         "h": tilt.start(x["last":t]),
+        "i": x["nearest":t],
+        "j": x["nearest" : t - "1s" : "5s"],
+        "k": tilt.sum(x[-float("inf") : t - "1s"]),
     }
     objects = [tilt.define(name, t, value) for name, value in values.items()]
     text = """unit s
@@ -160,7 +163,10 @@ def test_open_windows_in_python() -> None:
         ~f[t] = ~x[t : next within 5m]
         ~g[t] = ~x[last : <t]
         ~h[t] = start(~x[last : t])
-        output ~a, ~b, ~c, ~d, ~e, ~f, ~g, ~h"""
+        ~i[t] = ~x[nearest t]
+        ~j[t] = ~x[nearest t-1s within 5s]
+        ~k[t] = sum(~x[-∞ : t-1s])
+        output ~a, ~b, ~c, ~d, ~e, ~f, ~g, ~h, ~i, ~j, ~k"""
     made, parsed = tilt.compile(*objects).query, tilt.parse(text).query
     assert set(made.definitions) == set(parsed.definitions)
 

@@ -180,6 +180,6 @@ def _cycle_error(
         "E0105",
         f"~{path[0]} needs itself: {around}",
         span,
-        "an object refers to others only; what was before is in windows of those, "
-        "like sum(~x[t - 10 : t])",
+        "an object refers to others only; a recursion is a reduction with a state, "
+        "over ~x[-∞ : t]",
     )

@@ -36,9 +36,7 @@ def elaborate_reference(elaborator: Elaborator, ref: syntax.Ref) -> Expr:
             "E0103",
             f"~{ref.object} is a temporal object; say at which time",
             ref.span,
-            general.hint_time(
-                ref.object, time, reducing=frame is not None and not frame.active
-            ),
+            general.hint_time(ref.object, time, reducing=_needs_window(elaborator)),
         )
     if is_as_of(ref):
         value = elaborate_as_of(elaborator, target, payload)
@@ -60,11 +58,20 @@ def elaborate_reference(elaborator: Elaborator, ref: syntax.Ref) -> Expr:
     return elaborate_fields(elaborator, value, fields)
 
 
+def _needs_window(elaborator: Elaborator) -> bool:
+    """Tell whether the reduction around a reference has no window yet."""
+    frame = elaborator.frame
+    return frame is not None and not frame.active and frame.window is None
+
+
 def _one_point(ref: syntax.Ref, time: str) -> QueryError:
     """Make the error that a reduction has a point reference instead of a window."""
+    message = f"~{ref.object} at one point stands inside a reduction"
+    if isinstance(ref.start, syntax.RowsEnd | syntax.RestartEnd):
+        message = f"this window of ~{ref.object} has no right end"
     return QueryError(
         "E0113",
-        f"~{ref.object} at one point stands inside a reduction",
+        message,
         ref.span,
         general.hint_window(ref, time),
     )

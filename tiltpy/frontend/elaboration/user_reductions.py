@@ -240,7 +240,7 @@ def _outside_reduction(
     """Make the error that a clause refers to what only definitions see."""
     return QueryError(
         "E0113",
-        f"{what} cannot stand inside a reduction of one's own",
+        f"{what} cannot stand inside a user-defined reduction",
         span,
         _list_visible(clause_name, visible),
     )

@@ -224,6 +224,13 @@ def _read_length(elaborator: Elaborator, within: syntax.Expr) -> int:
 
 def _read_row_count(elaborator: Elaborator, node: syntax.RowsEnd) -> Limit:
     """Read the number of rows behind `last`."""
+    if isinstance(node.count, syntax.Number) and isinstance(node.count.value, float):
+        raise QueryError(
+            "E0109",
+            "`last` takes a whole number of rows",
+            node.count.span,
+            "write last 10",
+        )
     count = read_constant(node.count, elaborator.scope.times)
     if is_duration(node.count, elaborator.scope.times):
         time, text = elaborator.scope.time, quote(node.count, "10s")
@@ -272,7 +279,8 @@ def elaborate_as_of(elaborator: Elaborator, ref: syntax.Ref, payload: Type) -> E
             "E0113",
             f"an as-of look at ~{ref.object} stands inside a reduction",
             ref.span,
-            f"reduce a window, like ~{ref.object}[{time} - 10 : {time}]",
+            "a look is one value; reduce a window, "
+            f"like ~{ref.object}[last 10 : {time}]",
         )
         elaborator.frame.see_present(inside)
     length = None

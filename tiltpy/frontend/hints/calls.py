@@ -97,8 +97,11 @@ def hint_count(call: syntax.CallExpression) -> str:
 def _hint_shift(call: syntax.CallExpression, sign: str) -> str:
     name, by = _object(call), _length(call, "1")
     hint = f"write ~{name}[t {sign} {by}], its value at that time"
-    if sign == "-" and by == "1":
-        hint += f"; the row before is last(~{name}[t - 1d : t - 1])"
+    if by == "1":
+        rows = {"-": "[last : <t], the row before", "+": "[<t : next], the next row"}
+        hint += f", or ~{name}{rows[sign]}"
+    elif sign == "-" and by.isdecimal():
+        hint += f"; {by} rows before is first(~{name}[last {int(by[:9]) + 1} : t])"
     return hint
 
 

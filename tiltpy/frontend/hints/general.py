@@ -6,6 +6,7 @@ Python is named instead.
 
 from collections.abc import Sequence
 
+from tiltpy.frontend.hints.windows import hint_end
 from tiltpy.frontend.surface import syntax
 from tiltpy.frontend.surface.durations import is_duration
 from tiltpy.frontend.surface.names import nearest
@@ -36,6 +37,9 @@ def hint_reduction(window: syntax.Ref) -> str:
 def hint_window(ref: syntax.Ref, time: str) -> str:
     """Hint at a window for a reference at one time inside a reduction."""
     match ref.start:
+        case syntax.RowsEnd() | syntax.RestartEnd():
+            left = quote(ref.start, "...")
+            return f"write ~{ref.object}[{left} : {time}]"
         case syntax.Number() | syntax.DurationLiteral():
             length = quote(ref.start, "10")
             return f"reduce a window, like ~{ref.object}[{time} - {length} : {time}]"
@@ -50,7 +54,7 @@ def hint_shift(expr: syntax.Expr, time: str) -> str:
     """Hint how a time is shifted that is not the time variable and a constant."""
     match expr:
         case syntax.Number(value=0):
-            return f"write {time}, or {time} - 10; a window is as long at every time"
+            return f"write {time}, or {time} - 10; -∞ is all the past"
         case syntax.Number() | syntax.DurationLiteral():
             return f"write {time} - {quote(expr, '10')}"
         case syntax.PrefixOperation(
@@ -92,7 +96,8 @@ def hint_constant_time(expr: syntax.Expr, time: str, params: frozenset[str]) -> 
             close = closest(text, params)
             if close is not None:
                 return f"did you mean {close}?"
-            return f"a constant is wanted, like param {text} : duration = 10s"
+            wanted = f"a constant is wanted, like param {text} : duration = 10s"
+            return hint_end(text, time) or wanted
         case syntax.InfixOperation():
             return f"write {time}, or {time} - 10; constants have + - * alone"
         case _:
@@ -131,6 +136,8 @@ def hint_assignment(name: str, value: syntax.Expr | syntax.BlockBody) -> str:
             arguments=(syntax.Ref() as first, *_),
         ):
             return f"write {name} = Rows(~{first.object})"
+        case syntax.CallExpression(callee=syntax.Word(text="calendar")):
+            return f"write {name} = TDom(-∞, ∞, {quote(value, 'calendar(1d)')})"
         case _:
             pass
     nodes = list(syntax.walk(value))

@@ -54,9 +54,9 @@ def hint_length(count: str, unit: str) -> str:
         whole = count.isdecimal()
         return f"write {7 * int(count[:9])}d" if whole else "write d; a week is 7d"
     if lower in ("mo", "mon", "month", "mth"):
-        return "months differ in length; write days, like 30d"
+        return "months differ in length; write days, like 30d, or cells of a calendar"
     if lower in ("y", "yr", "year", "a", "q", "quarter"):
-        return "years differ in length; write days, like 365d"
+        return "years differ in length; write days, like 365d, or cells of a calendar"
     if unit == "M":
         return f"write {count}m for minutes; months differ in length"
     return ""

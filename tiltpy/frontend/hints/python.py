@@ -10,13 +10,28 @@ from tiltpy.source import Span
 
 _CHAIN = re.compile(r"[^<>=!&|]+(<=?|>=?)[^<>=!&|]+(<=?|>=?)[^<>=!&|]+")
 _TYPES = {float: "tilt.f64", int: "tilt.i64", bool: "tilt.bool"}
-_TRANSLATIONS = (
+_Rules = tuple[tuple[str, str], ...]
+_HINTS: _Rules = (
     (r"distinct ~(\w+)\[\w+\] = \.\.\.", r'define("\1", t, ..., distinct=True)'),
     (r"~(\w+)\[\w+\] = \.\.\.", r'define("\1", t, ...)'),
     (r"~(?=\w)", ""),
+    (r"; -∞ is all the past", "; x[:t] is all the past"),
+    (r"\[-∞ : (\w+)\]", r"[:\1]"),
+    (r"\[last (\d+) : (\w+)\]", r"[tilt.last_rows(\1) : \2]"),
+    (r"\[last : <(\w+)\]", r'["last" : tilt.strict(\1)]'),
+    (r"\[(last|nearest)(?: :)? (\w+)\]", r'["\1" : \2]'),
+    (r"\[<(\w+) : next\]", r'[tilt.strict(\1) : "next"]'),
+    (r"\[(\w+) : next\]", r'[\1 : "next"]'),
+    (r"^write last (\d+)$", r"write tilt.last_rows(\1)"),
+    (r"^write row (\w+)$", r"write tilt.row(\1)"),
+    (r"\b(\d+) cells?\b", r"tilt.cells(\1)"),
     (r"\b([iuf]\d\d?|bool)\((\w+|\.\.\.|φ)\)", r"cast(\2, \1)"),
     (r'(?<![\w"])(\d+(?:ns|us|ms|s|m|h|d))\b', r'"\1"'),
     (r"a < b && b < c", "(a < b) & (b < c)"),
+)
+"""Ends of windows, definitions and literals of texts, as they read in Python."""
+
+_OPERATORS: _Rules = (
     (r"&& \|\| !", "& | ~"),
     (r"&&", "&"),
     (r"\|\|", "|"),
@@ -24,21 +39,31 @@ _TRANSLATIONS = (
     (r"`\?`", "`when`"),
     (r"φ", "phi"),
 )
-"""Hints for texts, as they read in Python."""
+"""Operators of texts, as they read in Python."""
 
 
 def translate_errors(errors: QueryErrors) -> QueryErrors:
     """Translate the errors of a query into the words of its Python."""
     return QueryErrors(
         [
-            QueryError(e.code, _translate(e.message, 6), e.span, _translate(e.hint, 0))
+            QueryError(
+                e.code,
+                _translate(e.message, _OPERATORS),
+                e.span,
+                translate_hint(e.hint),
+            )
             for e in errors.errors
         ]
     )
 
 
-def _translate(text: str, first: int) -> str:
-    for pattern, instead in _TRANSLATIONS[first:]:
+def translate_hint(hint: str) -> str:
+    """Translate a hint for a text into the words of Python."""
+    return _translate(hint, (*_HINTS, *_OPERATORS))
+
+
+def _translate(text: str, rules: _Rules) -> str:
+    for pattern, instead in rules:
         text = re.sub(pattern, instead, text)
     return text
 

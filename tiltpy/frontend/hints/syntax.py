@@ -21,6 +21,7 @@ from tiltpy.ops import FUNCTIONS, REDUCTIONS, STRING_FUNCTIONS, STRING_TESTS
 from tiltpy.types import NANOSECONDS
 
 _CONDITIONS = {"if", "case", "iif", "iff", "when"}
+_COMPARISONS = {"<", ">", "=", "==", "!=", "<=", ">=", "!", "&&", "||"}
 _CHOICE = "write condition ? value : otherwise"
 
 
@@ -68,18 +69,25 @@ def _bracket(position: ParsePosition) -> str:
         return "a window is one of an object: ~x[t - 10 : t]"
     if position.inside != "[":
         return ""
+    if text == "," and position.next() == "within":
+        return "leave the comma out, as in ~x[last : t within 10s]"
     if text == ",":
-        return "a window is written ~x[t - 10 : t]"
+        return "write : between the ends of a window, like ~x[t - 10 : t]"
     if text in ("]", ":") and previous in ("[", ":"):
-        return "a window is written ~x[t - 10 : t], with both of its ends"
+        return "a window has two ends, like ~x[t - 10 : t]; ~x[-∞ : t] is all the past"
     return "a window is written ~x[t - 10 : t]" if text == ":" else ""
 
 
-def _restart(position: ParsePosition) -> str:
-    """Hint at the object behind `since` and `after`."""
-    word, two_before = position.previous(), position.previous(2)
+def _open_end(position: ParsePosition) -> str:
+    """Hint at what stands behind `since`, `after`, `last` and `within`."""
+    text, word, two_before = position.text, position.previous(), position.previous(2)
     if position.inside != "[":
-        return ""
+        outside = text == "within" and word == "]"
+        return "write it inside, as in ~x[last : t within 10s]" if outside else ""
+    if text in ("row", "rows") and two_before == "last":
+        return f"`last` counts rows: write last {word}"
+    if two_before in ("since", "after") and text in _COMPARISONS:
+        return f"define an object, like ~c[t] = {word}[t] {text} ..., and write ~c here"
     if word in ("since", "after") and position.text.isidentifier():
         return f"the restarts are an object's: write {word} ~{position.text}"
     if position.text == "[" and two_before in ("since", "after"):
@@ -222,6 +230,9 @@ def _word(position: ParsePosition) -> str:
         return hint or "names begin with a letter"
     if text == "where" and "for" in position.words:
         return "write if"
+    window = position.words[-1:] == ["]"] and ":" in position.words[-6:]
+    if text in ("if", "where") and window and position.inside == "(":
+        return "name the values: v for v in ~x[t - 10 : t] if v > 0"
     if text == "return" and position.inside == "{":
         return "the names of a block stand on lines of their own, or end in ;"
     if previous == "in":
@@ -274,7 +285,7 @@ _RULES: tuple[Callable[[ParsePosition], str], ...] = (
     hint_distinct,
     hint_declaration,
     _call,
-    _restart,
+    _open_end,
     _cells,
     _bracket,
     _reducer,

@@ -43,7 +43,7 @@ from tiltpy.frontend.python.times import (
     lift_time,
     write_bound,
 )
-from tiltpy.frontend.python.window_ends import lift_end
+from tiltpy.frontend.python.window_ends import NEAREST, lift_end
 from tiltpy.frontend.surface import syntax
 from tiltpy.ir.nodes import Query
 from tiltpy.types import Unit
@@ -74,6 +74,12 @@ class TDom(Expression):
         left: bool = False,
     ) -> None:
         span = caller_span()
+        if isinstance(precision, Object):
+            message, hint = "an object is no precision", "write precision=cells_of(...)"
+            raise QueryError("E0206", message, span, hint)
+        if isinstance(start, CalendarArgument | CellsArgument):
+            message, hint = "cells are no start of a time domain", "write precision=..."
+            raise QueryError("E0206", message, span, hint)
         arguments = (
             write_bound(start, float("-inf"), span),
             write_bound(end, float("inf"), span),
@@ -130,7 +136,8 @@ class Object(Expression):
 
     A window stands inside a reduction only, like `mean(x[t - "10s" : t])`. Without a
     start, `x[:t]`, it is all the past; see `last_rows`, `since` and `after`. As-of
-    looks are values: `x["last" : t]`, and `x[t : "next" : "5m"]` within 5 minutes.
+    looks are values: `x["last" : t]`, `x["nearest" : t]`, and `x[t : "next" : "5m"]`
+    within 5 minutes.
     """
 
     def __init__(self, declared: Declaration) -> None:
@@ -150,22 +157,27 @@ class Object(Expression):
 
     def __getitem__(self, time: Value | slice) -> Expression:
         span = caller_span()
-        if not isinstance(time, slice | tuple):
-            at = lift_time(time)
-            return combine(syntax.Ref(self.name, at.syntax, None, span), [self, at])
-        if not isinstance(time, slice) or time.stop is None:
+        if isinstance(time, tuple):
+            hint = 'like x[t - "10s" : t], or with a distance x["last" : t : "5s"]'
             raise QueryError(
-                "E0109",
-                "a window has an end",
-                span,
-                'like x[t - "10s" : t]',
+                "E0109", "a comma between the ends of a window", span, hint
             )
-        bounds = [lift_end(time.start, span), lift_end(time.stop, span)]
-        if time.step is not None:
-            bounds.append(lift_time(time.step))
-        nodes = [bound.syntax for bound in bounds]
-        node = syntax.Ref(self.name, nodes[0], nodes[1], span, *nodes[2:])
-        return combine(node, [self, *bounds])
+        if not isinstance(time, slice):
+            at = lift_end(time, span)
+            return combine(syntax.Ref(self.name, at.syntax, None, span), [self, at])
+        if time.stop is None:
+            hint = 'like x[t - "10s" : t]'
+            raise QueryError("E0109", "a window has an end", span, hint)
+        if isinstance(time.start, str) and time.start == NEAREST:
+            center = lift_time(time.stop)
+            bounds = [combine(syntax.Nearest(center.syntax, span), [center])]
+        else:
+            bounds = [lift_end(time.start, span), lift_end(time.stop, span)]
+        within = [] if time.step is None else [lift_time(time.step)]
+        start, stop, *_ = [*(bound.syntax for bound in bounds), None]
+        distance = [length.syntax for length in within]
+        node = syntax.Ref(self.name, start, stop, span, *distance)
+        return combine(node, [self, *bounds, *within])
 
     def __repr__(self) -> str:
         return f"<temporal object ~{self.name}>"

@@ -2,7 +2,7 @@
 
     x[:t]              x[tilt.last_rows(20) : t]     x[tilt.since(c) : t]
     x["last" : t]      x[t : "next" : "5m"]          x["last" : tilt.strict(t)]
-    x[:tilt.row(e)]
+    x["nearest" : t]   x[:tilt.row(e)]
 
 A third part of a slice is the distance that `within` gives in a text.
 """
@@ -10,6 +10,8 @@ A third part of a slice is the distance that `within` gives in a text.
 from typing import TYPE_CHECKING
 
 from tiltpy.errors import QueryError
+from tiltpy.frontend.hints.python import translate_hint
+from tiltpy.frontend.hints.windows import hint_end
 from tiltpy.frontend.python.caller_span import caller_span
 from tiltpy.frontend.python.expressions import Expression, Value, combine
 from tiltpy.frontend.python.times import lift_time
@@ -19,7 +21,8 @@ from tiltpy.source import Span
 if TYPE_CHECKING:
     from tiltpy.frontend.python.builder import Object
 
-WORDS = "last", "next"
+NEAREST = "nearest"
+WORDS = "last", "next", NEAREST
 """The ends of as-of looks."""
 
 
@@ -67,9 +70,12 @@ def row(time: Value) -> Expression:
 
 def lift_end(bound: object, span: Span) -> Expression:
     """Lift an end of a window: a time, or one of `WORDS`; None is -∞."""
-    if bound is None:
+    if bound is None or (isinstance(bound, float) and bound == float("-inf")):
         infinite = syntax.Number(float("inf"), span)
         return Expression(syntax.PrefixOperation("-", infinite, span))
     if isinstance(bound, str) and bound in WORDS:
         return Expression(syntax.Name(bound, span))
+    if isinstance(bound, str) and (hint := hint_end(bound, "t")):
+        message = f'"{bound}" is no end of a window'
+        raise QueryError("E0109", message, span, translate_hint(hint))
     return lift_time(bound)

@@ -1,6 +1,6 @@
 """Calls of reductions: the window or its element, a condition, and parameters."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from tiltpy.errors import QueryError
 from tiltpy.frontend.python.caller_span import caller_span
@@ -88,6 +88,9 @@ def convolve(x: Value, weights: Sequence[float]) -> Expression:
     As many samples as weights divide the window among them; φ where one is missing.
     """
     span = caller_span()
+    if not isinstance(weights, Iterable):
+        message, hint = "the weights are a list", f"write [{weights!r}]"
+        raise QueryError("E0206", message, span, hint)
     values = [lift(weight) for weight in weights]
     listed = syntax.ListLiteral(tuple(value.syntax for value in values), span)
     window = lift(x)
