@@ -265,7 +265,7 @@ class TDom:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """The extent of a lookback or a lookahead: ticks, and the last rows before those.
+    """The extent of a lookback or a lookahead: ticks, and the rows beyond those.
 
     `ALL_FUTURE` ticks are without bound: all that was, or all that comes.
     """

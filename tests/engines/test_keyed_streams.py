@@ -225,7 +225,8 @@ def test_streams_of_every_lifetime_equal_runs(kind: type[Lifetime]) -> None:
             "~at[t] = ~x[t] - ~x[t-7]\n~seen[t] = f64(count(~x[t-20 : t+3]))\n"
             "h = TDom(-∞, ∞, 10)\n~sum[h] = sum(~x[h-10 : h])\n"
             "e = Rows(~x)\n~row[e] = ~x[e] > 2 ? count(~x[-∞ : row e]) : φ\n"
-            "output ~at, ~seen, ~sum, ~row"
+            "~ahead[t] = ~x[t+2 : next] - ~x[nearest t-3]\n~after[e] = ~x[<e : next]\n"
+            "output ~at, ~seen, ~sum, ~row, ~ahead, ~after"
         )
         table = draw_rows(seed, 400, 30, lifetime)
         expected = query.run(x=table)
@@ -323,6 +324,39 @@ def test_strings_that_no_state_has_are_forgotten() -> None:
     assert len(strings) < 2000
 
 
+def test_rows_wait_for_the_next_one_of_their_key() -> None:
+    """One input pauses for long, one of its keys stops, and some keys it never has."""
+    query = tilt.parse(
+        "input x by k : f64 point time t\ninput y by k : f64 point time t\n"
+        "e = Rows(~x, null)\n~o[e] = ~y[e : next] - ~x[e]\n"
+        "~n[t] = ~x[t] != φ ? ~y[nearest t] + sum(~x[-∞ : t]) : φ\noutput ~o, ~n"
+    )
+    random = np.random.default_rng(2)
+
+    def rows(count: int, keys: int) -> pa.Table:
+        stamps = np.sort(random.integers(0, 3000, count))
+        drawn = random.integers(0, keys, count)
+        values = random.integers(0, 99, count) / 8
+        return pa.table({"t": stamps, "k": drawn, "v": values})
+
+    x, y = rows(4000, 20), rows(1500, 15)
+    pauses = pc.equal(pc.bit_wise_and(y["t"], 512), 0)
+    stops = pc.and_(pc.equal(y["k"], 3), pc.greater(y["t"], 900))
+    frames = {"x": x, "y": y.filter(pc.and_(pauses, pc.invert(stops)))}
+    for end in (None, 2500):
+        expected = query.run(**frames, end=end)
+        batches: Any = {
+            name: in_batches(frame, Random(7))  # noqa: S311
+            for name, frame in frames.items()
+        }
+        parts = list(query.stream(**batches, end=end, memory="128kB"))
+        assert len(parts) > 2
+        for name in query.query.outputs:
+            several = pa.concat_tables([part[name].to_arrow() for part in parts])
+            whole = expected[name].to_arrow().combine_chunks()
+            assert sort_rows(several).equals(whole), f"~{name}, end={end}"
+
+
 # What an evaluation costs
 
 
@@ -356,7 +390,7 @@ def test_a_span_computes_the_keys_that_it_touches(
     [
         "mean(~x[h-20 : h])",
         "sum(~x[-∞ : h]) + max(~x[since ~c : h]) + ffill(~x)",
-        "mean(~x[last 5 : h]) + ~x[last : h]",
+        "mean(~x[last 5 : h]) + ~x[last : h] + ~x[h : next]",
     ],
 )
 def test_memory_stays_flat(expression: str) -> None:

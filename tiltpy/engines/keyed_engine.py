@@ -246,8 +246,7 @@ class KeyedEngine:
         for name, progress in state.outputs.items():
             if not progress.finished:
                 clock = ranges.get(name) or progress.stand_still()
-                seen = reduce(RowEdges.later, (edges[n] for n in progress.keyed))
-                plans[name] = progress.plan(codes, clock, seen, state.bounds)
+                plans[name] = progress.plan(codes, clock, edges, state.bounds)
         touched = None if state.states is None else state.states.of(codes)
         snapshots, strings = self._compute(
             plans, held, edges, others, keys, state, touched

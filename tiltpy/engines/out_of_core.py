@@ -216,7 +216,8 @@ class _Stream:
                 feed = self.inputs[name].feed
                 if not feed.ended:
                     time = feed.watermark - boundary.ahead.ticks
-                    if boundary.ahead.is_unbounded:
+                    waits = boundary.ahead.rows and not feed.declared.keys
+                    if boundary.ahead.is_unbounded or waits:
                         time = -ENDLESS
                     frontiers[name] = min(frontiers.get(name, time), time)
         return frontiers
@@ -282,7 +283,7 @@ class _Stream:
             inputs = [self.inputs[source] for source in output.reach]
             domain = output_domain(tdom, (i.bounds for i in inputs), self.request)
             fixed = output.has_fixed_end(self.request)
-            fixed &= not self.part_of[name].needs_all_keys
+            fixed &= not (self.part_of[name].needs_all_keys or output.awaits_rows)
             known = fixed or all(held.feed.ended for held in inputs)
             end = tdom.ceil(domain.end)
             high = output.done if domain.is_empty else max(min(limit, end), output.done)

@@ -41,7 +41,8 @@ Reaches = Mapping[str, Boundary]
 ENDLESS_REACH = Reach(ALL_FUTURE)
 Past = Literal["all", "counted", "resumed"]
 """What a run has of the past: all rows; the last rows of inputs, for windows that count
-them; or states of windows that fold on, too."""
+them; or states of windows that fold on, too. A run that does not have all of the past
+waits for the next rows of inputs that looks ask for."""
 _UNKNOWN = 2 * ALL_FUTURE
 """A length without bound, whatever is added to it."""
 
@@ -160,9 +161,9 @@ def _reach(
         for seen, near, far in _direct(query, cut, definition.tdom, cell, past):
             derived = seen not in rows  # those have bounds of their own
             back = ENDLESS_REACH if derived and (seen, "start") in bounds else near
-            ahead = Reach(ALL_FUTURE if derived and (seen, "end") in bounds else far)
-            if back.rows and seen not in known[seen]:
-                back = ENDLESS_REACH  # rows that are made may be few
+            ahead = ENDLESS_REACH if derived and (seen, "end") in bounds else far
+            if seen not in known[seen]:  # rows that are made may be few
+                back, ahead = (ENDLESS_REACH if r.rows else r for r in (back, ahead))
             for name, beyond in known[seen].items():
                 reach = Boundary(
                     _add(definition, name, "back", back, beyond.back),
@@ -174,19 +175,20 @@ def _reach(
 
 def _direct(
     query: Query, cut: LeafCut, tdom: TDom, cell: int, past: Past
-) -> Iterator[tuple[str, Reach, int]]:
+) -> Iterator[tuple[str, Reach, Reach]]:
     """Yield each object that a cut refers to, and how far back and ahead.
 
-    Rows are no distance: the last of them, and restarts, may be anywhere in the past.
+    Rows are no distance: the last of them, and restarts, may be anywhere in the past,
+    and the next one anywhere in the future.
     So may the intervals of an input before the one that ends. The longest cell has
     `cell` ticks.
     """
     rounding = 0 if tdom.at_ends else cell - 1
     match cut:
         case CutPoint(object=seen, offset=offset):
-            yield seen, Reach(max(0, -offset)), max(0, offset + rounding)
+            yield seen, Reach(max(0, -offset)), Reach(max(0, offset + rounding))
         case CutWindow(window=window):
-            ahead = max(0, window.end + rounding)
+            ahead = Reach(max(0, window.end + rounding))
             near = Reach(max(0, 1 - window.end))
             if past == "resumed" and window.folds_on:
                 for name in window.objects:
@@ -197,10 +199,18 @@ def _direct(
             back = Reach(max(0, -window.start + ends))
             if isinstance(window.cells, IntervalSpan):
                 back = Reach(cell) if window.cells.count == 1 else ENDLESS_REACH
-                yield window.cells.input, back, rounding
+                yield window.cells.input, back, Reach(rounding)
             if past != "all" and window.last_rows:
                 behind = _delay(query, window) if ends else 0
                 back = Reach(near.ticks + behind, window.last_rows)
+            if past != "all" and window.look is not None and window.end == ALL_FUTURE:
+                center = window.center
+                if window.look == "nearest":
+                    behind = _delay(query, window)
+                    back = Reach(max(0, 1 - center) + behind, 1)
+                else:
+                    center = window.start + 1
+                ahead = Reach(max(0, center + rounding), 1)
             yield window.object, back, ahead
             if isinstance(window.limit, Since):
                 restarts = near if past == "resumed" else ENDLESS_REACH
@@ -242,5 +252,5 @@ def _add(
 def _farthest(a: Boundary, b: Boundary) -> Boundary:
     return Boundary(
         Reach(max(a.back.ticks, b.back.ticks), max(a.back.rows, b.back.rows)),
-        Reach(max(a.ahead.ticks, b.ahead.ticks)),
+        Reach(max(a.ahead.ticks, b.ahead.ticks), max(a.ahead.rows, b.ahead.rows)),
     )

@@ -87,7 +87,7 @@ def check_streamed(
         for node in (n for expr in expressions(definition) for n in walk(expr)):
             match node:
                 case Reduce(window=window) if _has_no_bound(window):
-                    if not (window.last_rows and window.object in inputs):
+                    if not (_counts_rows(window) and window.object in inputs):
                         _check_open(node, broadcast, resumes=resumes)
                 case EventBound(which="end", object=name) if roots.get(name) in holding:
                     raise QueryError(
@@ -110,9 +110,17 @@ def check_streamed(
     unkeyed = {declared.name for declared in query.inputs if not declared.keys}
     for name, reach in query.boundaries:
         others = [source for source, _ in reach if source in unkeyed]
+        output = query.definition(name)
+        assert output is not None
+        if others and any(boundary.ahead.rows for _, boundary in reach):
+            raise QueryError(
+                "E0305",
+                f"~{name} waits for the next row of a key, which may never come, and "
+                f"~{others[0]}, which has no keys, would have to wait with it",
+                output.span,
+                "bound the look, as in ~x[t : next within 1h], or use run()",
+            )
         if others and not traits[name].sparse:
-            output = query.definition(name)
-            assert output is not None
             raise QueryError(
                 "E0305",
                 f"~{name} has values where a key has no rows, and ~{others[0]}, which "
@@ -181,6 +189,11 @@ def _check_open(node: Reduce, broadcast: Collection[str], *, resumes: bool) -> N
         window.span,
         "give it one, as in ~x[t-1h : t] or `within 1h`, or use run()",
     )
+
+
+def _counts_rows(window: Window) -> bool:
+    """Tell whether a window has a number of last rows, or the next one."""
+    return bool(window.last_rows) or window.look is not None
 
 
 def _has_no_bound(window: Window) -> bool:

@@ -499,8 +499,8 @@ def _cut_low(window: Window) -> int:
 
 def _is_held(window: Window, rows: ObjectRows) -> bool:
     """Decide whether a stream holds all rows of a window that may be in it again."""
-    if window.last_rows:
-        return not rows.derived
+    if window.last_rows or window.look is not None:
+        return window.is_fixed or not rows.derived
     endless = window.start == ALL_PAST or window.end == ALL_FUTURE
     return not (endless or isinstance(window.limit, Since))
 

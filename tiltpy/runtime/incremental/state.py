@@ -174,6 +174,11 @@ class OutputProgress:
         end = request.resolve(self.definition.tdom.end)
         return request.end is not None or end is not None
 
+    @property
+    def awaits_rows(self) -> bool:
+        """Whether it needs the next row of an input, whenever that comes."""
+        return any(boundary.ahead.rows for boundary in self.reach.values())
+
     def needs_from(self, name: str, time: int) -> int:
         """The eviction horizon of an input once the output is done up to a time."""
         tdom, reach = self.definition.tdom, self.reach

@@ -9,6 +9,7 @@ domain once its rows are out of reach, a key needs nothing any more.
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import numpy as np
 
@@ -36,16 +37,18 @@ NEVER = ENDLESS
 class RowEdges:
     """Of each key the greatest end of its rows, and the greatest that is no hold.
 
-    Rows that hold on count with their start for the latter. `EARLIEST` without rows.
+    Rows that hold on count with their start for the latter. `newest` are the greatest
+    starts. `EARLIEST` without rows.
     """
 
     ends: Times
     settled: Times
+    newest: Times
 
     @staticmethod
     def none(keys: int) -> "RowEdges":
         """Make those of keys without rows."""
-        return RowEdges(np.full(keys, EARLIEST), np.full(keys, EARLIEST))
+        return RowEdges(*(np.full(keys, EARLIEST) for _ in range(3)))
 
     @staticmethod
     def of(rows: KeyedSnapshots) -> "RowEdges":
@@ -57,12 +60,15 @@ class RowEdges:
             edges.ends[some] = np.maximum.reduceat(rows.ends, begins)
             times = np.where(rows.ends < ENDLESS, rows.ends, rows.starts)
             edges.settled[some] = np.maximum.reduceat(times, begins)
+            edges.newest[some] = np.maximum.reduceat(rows.starts, begins)
         return edges
 
     def later(self, other: "RowEdges") -> "RowEdges":
         """Take those of the rows of two inputs."""
         return RowEdges(
-            np.maximum(self.ends, other.ends), np.maximum(self.settled, other.settled)
+            np.maximum(self.ends, other.ends),
+            np.maximum(self.settled, other.settled),
+            np.maximum(self.newest, other.newest),
         )
 
 
@@ -112,7 +118,10 @@ class KeyProgress:
         self.finished = False
         self.open = RowStore(definition.type)
         backs = [reach[name].back for name in self.keyed]
+        self.awaited = {n: reach[n].ahead.ticks for n in reach if reach[n].ahead.rows}
+        """The inputs whose next rows it needs, from so many ticks ahead on."""
         self.lasts = any(back.is_unbounded or back.rows for back in backs)
+        self.lasts |= bool(self.awaited)
         """Whether a row of a key may matter to all later cells."""
         back = ALL_FUTURE if self.lasts else max(back.ticks for back in backs)
         self.tail = back + rounding + 2 * definition.tdom.precision
@@ -157,14 +166,15 @@ class KeyProgress:
         self,
         codes: I64Array,
         clock: OutputRange,
-        edges: RowEdges,
+        edges_of: Mapping[str, RowEdges],
         bounds: Mapping[str, tuple[int, int]],
     ) -> KeyPlan:
         """Plan what to compute of some keys.
 
-        `edges` are those of the keys' rows, `bounds` the first start and the last end
-        of inputs without keys.
+        `edges_of` are those of the keys' rows, by input, `bounds` the first start and
+        the last end of inputs without keys.
         """
+        edges = reduce(RowEdges.later, (edges_of[name] for name in self.keyed))
         tdom = self.definition.tdom
         first, last = self._first[codes], self._last[codes]
         born = first < LATEST
@@ -177,13 +187,16 @@ class KeyProgress:
         end = ceil_to(tdom, last) if self.end is None else np.full_like(last, self.end)
         wanted = born & (start < end)
         ends = ceil_to(tdom, end)
-        newborn = np.maximum(start, clock.low) if self.traits.sparse else start
+        late = self.traits.sparse and not self.awaited
+        newborn = np.maximum(start, clock.low) if late else start
         begin = np.where(self._live[codes], self._done[codes], newborn)
         self._done[codes], self._live[codes] = begin, born
         self.clock = max(clock.low, clock.high)
         until = ends
         if not clock.final:
             until = np.minimum(self._look_behind(ends, edges), clock.high)
+            for name, ticks in self.awaited.items():  # a stamp follows its row's start
+                until = np.minimum(until, edges_of[name].newest + 1 - ticks)
             if self.end is None:
                 end = np.full_like(end, ENDLESS)
         domains = Domains(np.where(wanted, start, 0), np.where(wanted, end, 0))
