@@ -79,34 +79,10 @@ def check_streamed(
     The query has its boundaries. Rows of the inputs `holding` last until the next row
     of their key. If the kernel `resumes`, it keeps states of windows without a bound.
     """
-    roots = row_roots(query)
-    broadcast = set[str].difference(*_find_unkeyed(query))
-    inputs = {declared.name for declared in query.inputs}
-    for definition in query.definitions:
-        _check_lasting_rows(query, definition, holding)
-        for node in (n for expr in expressions(definition) for n in walk(expr)):
-            match node:
-                case Reduce(window=window) if _has_no_bound(window):
-                    if not (_counts_rows(window) and window.object in inputs):
-                        _check_open(node, broadcast, resumes=resumes)
-                case EventBound(which="end", object=name) if roots.get(name) in holding:
-                    raise QueryError(
-                        "E0305",
-                        f"the end of a row of ~{node.object} is known once its key has "
-                        "another row, and a stream does not wait for that",
-                        node.span,
-                        "give the input another lifetime, or use run()",
-                    )
-                case EventBound() if node.object not in roots:
-                    raise QueryError(
-                        "E0305",
-                        f"a snapshot of ~{node.object} may have any length, so a "
-                        "stream by key would keep all rows of each key",
-                        node.span,
-                        "use run()",
-                    )
-                case _:
-                    pass
+    for states in dict.fromkeys((True, resumes)):  # a window's own reason says more
+        for definition in query.definitions:
+            _check_lasting_rows(query, definition, holding)
+            _check_references(query, definition, holding, resumes=states)
     unkeyed = {declared.name for declared in query.inputs if not declared.keys}
     for name, reach in query.boundaries:
         others = [source for source, _ in reach if source in unkeyed]
@@ -130,6 +106,42 @@ def check_streamed(
                 "make it φ without rows of the key, as in `exists(~x[t]) ? ... : φ`, "
                 "or use run()",
             )
+
+
+def _check_references(
+    query: Query,
+    definition: TemporalExpr,
+    holding: Collection[str],
+    *,
+    resumes: bool,
+) -> None:
+    """Refuse what needs all rows, or rows to come, of each key."""
+    roots = row_roots(query)
+    broadcast = set[str].difference(*_find_unkeyed(query))
+    inputs = {declared.name for declared in query.inputs}
+    for node in (n for expr in expressions(definition) for n in walk(expr)):
+        match node:
+            case Reduce(window=window) if _has_no_bound(window):
+                if not (_counts_rows(window) and window.object in inputs):
+                    _check_open(node, broadcast, resumes=resumes)
+            case EventBound(which="end", object=name) if roots.get(name) in holding:
+                raise QueryError(
+                    "E0305",
+                    f"the end of a row of ~{node.object} is known once its key has "
+                    "another row, and a stream does not wait for that",
+                    node.span,
+                    "give the input another lifetime, or use run()",
+                )
+            case EventBound() if node.object not in roots:
+                raise QueryError(
+                    "E0305",
+                    f"a snapshot of ~{node.object} may have any length, so a "
+                    "stream by key would keep all rows of each key",
+                    node.span,
+                    "use run()",
+                )
+            case _:
+                pass
 
 
 def _check_lasting_rows(
@@ -166,6 +178,11 @@ def _check_open(node: Reduce, broadcast: Collection[str], *, resumes: bool) -> N
     unkeyed = [name for name in window.objects if name in broadcast]
     if node.reduction in WHOLE_WINDOW and window.folds_on:
         why = f"{node.reduction} keeps all values of a window that has no bound"
+    elif window.look is not None and window.end == ALL_FUTURE:
+        why = (
+            f"the next snapshot of ~{window.object}, which is no input, may come at "
+            "any time, and a stream by key waits for rows of inputs alone"
+        )
     elif window.last_rows:
         why = (
             f"the last rows of ~{window.object}, which is no input, may be anywhere in "
@@ -173,8 +190,9 @@ def _check_open(node: Reduce, broadcast: Collection[str], *, resumes: bool) -> N
         )
     elif not resumes:
         why = (
-            "this window has no bound, so a stream by key would keep all rows of each "
-            "key"
+            "this window has no bound, and something else in the query needs its rows "
+            "or its values at times before, so a stream by key would keep all rows of "
+            "each key"
         )
     elif unkeyed:
         why = (
