@@ -91,8 +91,9 @@ class RowJoins:
         joins = self.builder.fresh("joins", BOOL)
         block.set(joins, conj(exists, was, *identical(self.out, columns, past)))
         if not self._are_adjacent:
+            # Read now and then without it, each line would have to be waited for.
+            self.rows.prefetch_times(block, row)
             timed, ends = block.inner(), self.rows.wide_end(row)
-            self.rows.prefetch_times(timed, row)
             before = Splat(self._end_before(row), I64)
             touch = eq(self.rows.wide_start(row), Earlier(ends, before, 1, I64))
             timed.set(joins, conj(joins, touch))
