@@ -38,6 +38,10 @@ def hint_callee(call: syntax.CallExpression, known: Sequence[str]) -> str:
             return f"write {type if type in SCALARS else 'f64'}({value})"
         case [_, *_] if name in _SHIFTS:
             return _hint_shift(call, _SHIFTS[name])
+        case [_] if name == "row":
+            return f"a window ends with a row: ~x[-∞ : row {arguments[0]}]"
+        case [_] if name == "rows":
+            return f"the rows of an input are a domain: e = Rows({arguments[0]})"
         case [_, *_] if name in ("diff", "delta", "deltas"):
             ref = _object(call)
             return f"write ~{ref}[t] - ~{ref}[t - 1]"

@@ -79,6 +79,8 @@ def hint_constant(expr: syntax.Expr) -> str:
         text = quote(expr, '"2024-01-01"')
         if text[1:5].isdecimal():
             return f"write time({text})"
+        if "/" in text:
+            return f"a time zone is one of a calendar: calendar(1d, {text})"
         return "write a duration without quotes, like 10s, or ticks"
     return "durations, whole numbers and parameters, with + - *"
 
@@ -91,7 +93,7 @@ def hint_constant_time(expr: syntax.Expr, time: str, params: frozenset[str]) -> 
         case syntax.Text():
             return f"write {time}; the rows of one key are chosen before the run"
         case syntax.Ref() | syntax.CallExpression() | syntax.Conditional():
-            return "the data cannot shift a reference; constants can, like t - 10"
+            return f"the data cannot shift a reference; constants can, like {time} - 10"
         case syntax.Name(text=text):
             close = closest(text, params)
             if close is not None:

@@ -25,7 +25,7 @@ _HINTS: _Rules = (
     (r"^write last (\d+)$", r"write tilt.last_rows(\1)"),
     (r"^write row (\w+)$", r"write tilt.row(\1)"),
     (r"\b(\d+) cells?\b", r"tilt.cells(\1)"),
-    (r"\b([iuf]\d\d?|bool)\((\w+|\.\.\.|φ)\)", r"cast(\2, \1)"),
+    (r"\b([iuf]\d\d?|bool|duration|time)\((\w+|\.\.\.|φ)\)", r"cast(\2, \1)"),
     (r'(?<![\w"])(\d+(?:ns|us|ms|s|m|h|d))\b', r'"\1"'),
     (r"a < b && b < c", "(a < b) & (b < c)"),
 )

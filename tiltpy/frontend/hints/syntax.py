@@ -81,6 +81,8 @@ def _bracket(position: ParsePosition) -> str:
 def _open_end(position: ParsePosition) -> str:
     """Hint at what stands behind `since`, `after`, `last` and `within`."""
     text, word, two_before = position.text, position.previous(), position.previous(2)
+    if position.inside == "(" and word == "last" and text.isdecimal():
+        return f"rows are counted in a window, like mean(~x[last {text} : t])"
     if position.inside != "[":
         outside = text == "within" and word == "]"
         return "write it inside, as in ~x[last : t within 10s]" if outside else ""

@@ -174,6 +174,8 @@ def _hint_arguments(arguments: list[syntax.Expr]) -> str:
                 | syntax.CallExpression(arguments=(syntax.Ref(object=name), *_))
             ):
                 return f"write TDom(cells of ~{name})"
+            case syntax.CallExpression(callee=syntax.Word(text="calendar")):
+                return f"write TDom(-∞, ∞, {quote(argument, 'calendar(1d)')})"
             case _:
                 pass
     return "write TDom(-∞, ∞, 1), or other bounds and another precision"

@@ -114,7 +114,7 @@ def no_common(ticks: Scalar, other: Scalar | None, span: Span) -> QueryError:
     elif ticks.kind == "time":
         hint = "a number of ticks is a time as time(...); a time's ticks are i64(...)"
     else:
-        hint = "write a duration, like 5s or duration(5); its ticks are i64(...)"
+        hint = "write duration(...) of ticks, or 5s; a duration's ticks are i64(...)"
     met = "a number" if other is None else other
     message = f"{ticks} and {met} do not go together"
     return QueryError("E0201", message, span, hint)
