@@ -13,9 +13,11 @@ import tiltpy as tilt
 from tests.compare import TOLERANCE, is_rough, same_number
 from tests.compiled import table_of
 from tests.random.calendars import random_calendar_cases
+from tests.random.cut_windows import random_cut_case
 from tests.random.interval_cells import with_interval_cells
 from tests.random.made_strings import random_text_case
 from tests.random.open_windows import random_open_case
+from tests.random.present import random_present_case
 from tests.random.queries import Case, random_case
 from tests.random.row_queries import random_row_case
 from tests.random.timelines import with_distinct
@@ -49,6 +51,17 @@ def exact_case(seed: int) -> Case:
 
 def row_case(seed: int) -> Case:
     return random_row_case(seed, exact=True, specials=seed % 3 == 0)
+
+
+def open_case(seed: int) -> Case | None:
+    """A case with open windows: some see the present, some where these cut."""
+    match seed % 3:
+        case 0:
+            return random_present_case(seed, opened=True)
+        case 1:
+            return random_cut_case(seed)
+        case _:
+            return random_open_case(seed)
 
 
 def text_case(seed: int) -> Case | None:
@@ -187,7 +200,7 @@ def test_distinct_objects_give_what_local_runs_give(
 def test_open_windows_give_what_local_runs_give(
     spark: SparkSession, *, by_key: bool, deep: bool
 ) -> None:
-    for seed, case in cases(DEEP_CASES if deep else OPEN, random_open_case):
+    for seed, case in cases(DEEP_CASES if deep else OPEN, open_case):
         check(spark, seed, case, by_key=by_key)
 
 

@@ -44,7 +44,7 @@ from tiltpy.lowering.sweep.restart import Restart
 from tiltpy.lowering.sweep.row_bounds import RowBound, RowBounds
 from tiltpy.lowering.sweep.window_elements import OF_ANY, Track, aggregate_of
 from tiltpy.ops import WHOLE_WINDOW
-from tiltpy.types import ENDLESS, I64
+from tiltpy.types import I64
 
 
 class SlidingWindow:
@@ -238,19 +238,10 @@ class SlidingWindow:
         self.hi.run(block, now, insertions, to_row=self.own_row)
 
     def _run_limited(self, block: Block, now: LExpr) -> None:
-        """Insert the rows that `hi` passes, then move `lo`, which these move.
-
-        Before the first restart none is inserted: the rows that last stay to come.
-        """
+        """Insert the rows that `hi` passes, then move `lo`, which these move."""
         assert isinstance(self.lo, LimitedBound)
         insertions, flip = block.inner(), block.inner()
-        restart = self.lo.restart
-        until = now
-        if restart is not None:
-            restart.advance(block, now)
-            if not self.window.by_row:
-                come = restart.has_come()
-                until = block.name("until", select(come, now, i64(-ENDLESS)))
+        until = self.lo.find_limit(block, now)
         for track in self.tracks.values():
             track.insert(insertions, self.hi.row, marks=False)
         for whole in self.wholes.values():
@@ -387,8 +378,8 @@ class SlidingWindow:
     def changes(self) -> list[LExpr]:
         """The first times of the loop at which the window has other rows."""
         coming: LExpr = self.hi.due
-        if isinstance(self.lo, LimitedBound) and self.lo.restart is not None:
-            coming = select(self.lo.restart.has_come(), coming, INF)
+        if isinstance(self.lo, LimitedBound):
+            coming = self.lo.arrival
         leaving = self.lo.due if self.low.cells is None else INF
         return [leaving, coming, *self.clips.changes]
 

@@ -8,6 +8,7 @@ from tiltpy.ir.nodes import Window
 from tiltpy.loops.build import (
     FALSE,
     INF,
+    NEVER,
     add,
     conj,
     convert,
@@ -66,6 +67,35 @@ class LimitedBound:
     def _counts(self) -> bool:
         """Whether the row numbers do not tell how many rows are in the window."""
         return self.count is not None and not self.rows.complete
+
+    def find_limit(self, block: Block, now: LExpr) -> LExpr:
+        """Advance the restarts, and find the time that the right bound follows.
+
+        Before the first restart that bound does not move: the rows that last stay to
+        come.
+        """
+        if self.restart is None:
+            return now
+        self.restart.advance(block, now)
+        if self.window.by_row:
+            return now
+        return block.name("until", select(self.restart.has_come(), now, NEVER))
+
+    @property
+    def arrival(self) -> LExpr:
+        """The next time at which its right bound may move."""
+        if self.restart is None:
+            return self.hi.due
+        return select(self.restart.has_come(), self.hi.due, INF)
+
+    def low_at(self, block: Block, now: LExpr) -> LExpr:
+        """The time after which rows end that the window holds."""
+        terms: list[LExpr] = [NEVER]
+        if self.window.start > ALL_PAST:
+            terms.append(add(now, i64(self.window.start)))
+        if self.restart is not None and not self.window.by_row:
+            terms.append(self.restart.at)
+        return block.name("low", greatest(*terms))
 
     def run(self, block: Block, now: LExpr, passing: Block) -> None:
         """Move past the rows that have left; `passing` runs before each move."""

@@ -25,7 +25,6 @@ from tiltpy.ir.nodes import LastRows, Reduce, TemporalExpr
 from tiltpy.loops.build import (
     FALSE,
     INF,
-    NEVER,
     add,
     conj,
     disj,
@@ -49,7 +48,7 @@ from tiltpy.lowering.sweep.row_bounds import RowBounds
 from tiltpy.lowering.sweep.row_fold import RowFold
 from tiltpy.ops import WHOLE_WINDOW
 from tiltpy.plan.nodes import PresentChoice, PresentPlan
-from tiltpy.types import ALL_PAST, BOOL, ENDLESS
+from tiltpy.types import ALL_PAST, BOOL
 
 
 class PresentWindow:
@@ -165,8 +164,10 @@ class PresentWindow:
             watched = self.is_mixed and self.changed is not None
             self._pass(block, sub(low, self.precision) if watched else low, high)
         else:
-            self._pass_limited(block, self.limits, now)
-            low = self._limited_low(block, now)
+            until = self.limits.find_limit(block, now)
+            self.limits.hi.run(block, until, to_row=self.own_row)
+            self.limits.run(block, now, block.inner())
+            low = self.limits.low_at(block, now)
         self.names = self.folded.values(block, present)
         if self.is_mixed:
             self._fold_mixed(block, low, high, before)
@@ -188,29 +189,6 @@ class PresentWindow:
         if self.own_row is not None:
             starts = le(self.hi, self.own_row)
         block.add(While(starts, started.body()))
-
-    def _pass_limited(self, block: Block, limits: LimitedBound, now: LExpr) -> None:
-        """Move `hi`, then `lo`, which it moves.
-
-        Before the first restart neither moves: the rows that last stay to come.
-        """
-        until = now
-        if limits.restart is not None:
-            limits.restart.advance(block, now)
-            if not self.window.by_row:
-                come = limits.restart.has_come()
-                until = block.name("until", select(come, now, i64(-ENDLESS)))
-        limits.hi.run(block, until, to_row=self.own_row)
-        limits.run(block, now, block.inner())
-
-    def _limited_low(self, block: Block, now: LExpr) -> LExpr:
-        """The time after which rows end that an open window holds."""
-        terms: list[LExpr] = [NEVER]
-        if self.window.start > ALL_PAST:
-            terms.append(add(now, i64(self.window.start)))
-        if self.restart is not None and not self.window.by_row:
-            terms.append(self.restart.at)
-        return block.name("low", greatest(*terms))
 
     def _element(self, block: Block, row: LExpr) -> LoopValue:
         return element_of(block, self.rows, row, self.folded.element, self.names)
@@ -355,10 +333,7 @@ class PresentWindow:
     def changes(self) -> list[LExpr]:
         """The first times of the loop at which the window has other rows."""
         if self.limits is not None:
-            coming: LExpr = self.limits.hi.due
-            if self.limits.restart is not None:
-                coming = select(self.limits.restart.has_come(), coming, INF)
-            return [coming, self.limits.due, self.due]
+            return [self.limits.arrival, self.limits.due, self.due]
         coming = sub(self.rows.start_or_never(self.hi), i64(self.window.end - 1))
         if self.is_mixed:
             return [coming, self.due]
