@@ -96,13 +96,14 @@ class Loop:
     in words what it keeps of windows as a whole.
 
     Without a snapshot of each of the objects in `strict`, in that range around a grid
-    point, the object is φ there. Where one of `skips` has none, a loop over every cell
-    visits changes alone. Where `every_cell` is set because the edges of windows clip
-    rows, these are in `cut`: elsewhere, too, it visits changes alone. At each visit it
-    reads all rows of the windows in `recomputed`. A `distinct` one joins its snapshots:
-    over rows, too, it starts at the seam cell; there it writes a value for each one,
-    and with which rows they begin (`OUT_BEGINS`). If it `resumes`, its state arrays, if
-    it `keeps_states`, and the last rows of inputs are all that unbounded windows need.
+    point, the object is φ there. Where all reads of one of `skips` have none, a loop
+    over every cell visits changes alone. Where `every_cell` is set because the edges of
+    windows clip rows, these are in `cut`: elsewhere, too, it visits changes alone. At
+    each visit it reads all rows of the windows in `recomputed`. A `distinct` one joins
+    its snapshots: over rows, too, it starts at the seam cell; there it writes a value
+    for each one, and with which rows they begin (`OUT_BEGINS`). If it `resumes`, its
+    state arrays, if it `keeps_states`, and the last rows of inputs are all that
+    unbounded windows need.
 
     A loop over the rows of its first `Read` is `stamped` if it computes a row object:
     its grid points are the stamps of the rows that it visits, and each row is computed
@@ -120,7 +121,7 @@ class Loop:
     implicit_times: bool
     structures: tuple[str, ...] = ()
     strict: tuple[Read, ...] = ()
-    skips: tuple[Read, ...] = ()
+    skips: tuple[tuple[Read, ...], ...] = ()
     cut: tuple[Read, ...] = ()
     recomputed: tuple[Read, ...] = ()
     resumes: bool = False

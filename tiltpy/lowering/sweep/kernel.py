@@ -35,6 +35,7 @@ from tiltpy.lowering.sweep.loop import Sweep
 from tiltpy.lowering.sweep.ranking import Rankings
 from tiltpy.lowering.sweep.row_map import RowLoop
 from tiltpy.lowering.sweep.row_scan import RowScanLoop
+from tiltpy.plan.confinement import NOWHERE_CONFINED, confine
 from tiltpy.plan.facts import computed_layout
 from tiltpy.plan.nodes import LoopChoice, RowMap, RowScan
 
@@ -59,6 +60,7 @@ def lower(
     builder.rows |= {d.name for d in query.definitions if d.tdom.rows is not None}
     known = builder.rows
     seen = {bound for d in query.definitions for bound in derived_bounds(d, known)}
+    confined = confine(query.definitions)
     loops = []
     special = False
     for definition, choice in zip(query.definitions, choices, strict=True):
@@ -73,7 +75,8 @@ def lower(
                     builder, definition, objects, rankings, plan, is_read=is_read
                 )
             case scan:
-                loop = Sweep(builder, definition, objects, rankings, scan)
+                groups = confined.get(definition.name, NOWHERE_CONFINED).exists
+                loop = Sweep(builder, definition, objects, rankings, scan, groups)
         over = definition.tdom.rows
         layout = computed_layout(
             definition, None if over is None else objects[over].layout

@@ -45,7 +45,9 @@ from tiltpy.lowering.sweep.event_loop import EventLoop
 from tiltpy.lowering.sweep.merge_loop import MergeLoop
 from tiltpy.lowering.sweep.operands import Points, SweepOperands
 from tiltpy.lowering.sweep.ranking import Rankings
+from tiltpy.plan.confinement import Group
 from tiltpy.plan.definedness import strict_points, strict_windows
+from tiltpy.plan.existence import exists_where, is_of_points
 from tiltpy.plan.nodes import (
     EdgeScan,
     EventScan,
@@ -67,6 +69,7 @@ class Sweep:
         objects: dict[str, ObjectRows],
         rankings: Rankings,
         plan: Scan,
+        confined: tuple[Group, ...] = (),
     ) -> None:
         self.builder = builder
         self.definition = definition
@@ -75,6 +78,8 @@ class Sweep:
         self.every_tick = self.tdom.precision == 1 and self.tdom.calendar is None
         self.every_cell = uses_time(definition)
         self.strict = strict_points(definition)
+        self.confined = confined
+        self.condition = exists_where(definition.body) if self.every_cell else None
         self.now = builder.fresh("now")
         self.operands = SweepOperands(
             builder, definition, objects, self.now, rankings, plan.operands
@@ -213,7 +218,7 @@ class Sweep:
 
         The next is not clipped to the loop's end, which would delay the next visit. An
         object with a snapshot in each cell has none in the gaps of what it is strict
-        in: those are one visit up to the next change.
+        in, nor where a condition fails: those are one visit up to the next change.
         """
         precision = i64(self.tdom.precision)
         if self.tdom.calendar is not None:
@@ -223,6 +228,8 @@ class Sweep:
             return here
         if self.every_cell:
             exists = [self.operands.points[point].exists for point in self.strict]
+            if self.condition is not None and not is_of_points(self.condition):
+                exists.append(self.operands.holds(block, self.condition))
             if not exists:
                 return here
             all_exist = block.name("there", conj(*exists))
@@ -264,7 +271,7 @@ class Sweep:
             implicit_times=self.dense is not None,
             structures=self.operands.structures(),
             strict=self._strict(),
-            skips=() if self.tdom.calendar else tuple(map(_read, self.strict)),
+            skips=() if self.tdom.calendar else self._skips(),
             cut=()
             if self.every_cell or self.tdom.calendar
             else self.operands.cut_windows(),
@@ -286,7 +293,15 @@ class Sweep:
         points = map(_read, self.strict)
         windows = strict_windows(self.definition)
         ranges = (Read(w.object, w.start, w.end) for w in windows if w.is_fixed)
-        return self.operands.whole_cells((*points, *ranges))
+        groups = self.confined if self.every_cell else ()
+        alone = (group[0] for group in groups if len(group) == 1)
+        return self.operands.whole_cells((*points, *ranges, *alone))
+
+    def _skips(self) -> tuple[Group, ...]:
+        """The ranges without rows in which a loop over every cell visits changes."""
+        groups = self.confined if self.every_cell else ()
+        points = ((_read(point),) for point in self.strict)
+        return tuple(dict.fromkeys((*points, *groups)))
 
     def _changes(self, reads: tuple[Read, ...]) -> RowCount:
         """A bound on the changes; rows of one tick make a snapshot each."""

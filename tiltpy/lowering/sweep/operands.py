@@ -356,6 +356,11 @@ class SweepOperands:
         value = lower_expr(block, leaf, self.definition.body)
         return unsign_zeros(block, value) if self.definition.distinct else value
 
+    def holds(self, block: Block, condition: Expr) -> LExpr:
+        """Whether a condition over the references is true at the visit."""
+        value = lower_expr(block, self._leaf(block), condition)
+        return conj(value.valid, value.scalar)
+
     def _leaf(
         self,
         block: Block,

@@ -20,6 +20,7 @@ from tiltpy.runtime.execution.call_numbers import (
     choose,
     least,
     most,
+    multiply,
 )
 from tiltpy.runtime.execution.key_domains import EARLIEST, LATEST
 from tiltpy.runtime.execution.row_slices import RowSlices
@@ -220,8 +221,11 @@ class Extents(Generic[N]):
             return self.rows_of(loop.changes, LANES)
         bound = self.zero + FAR
         if loop.skips:
-            for read in loop.skips:
-                bound = least(bound, self._cells_under(loop, read))
+            for group in loop.skips:
+                cells = self.zero
+                for read in group:
+                    cells = least(cells + self._cells_with(loop, read), FAR // 2)
+                bound = least(bound, cells)
             bound = bound + self.rows_of(loop.changes, LANES)
         if loop.cut:
             edges = self.rows_of(loop.changes, LANES)
@@ -230,6 +234,17 @@ class Extents(Generic[N]):
                 edges = least(edges + 2 * under, FAR)
             bound = least(bound, edges)
         return bound
+
+    def _cells_with(self, loop: Loop, read: Read) -> N:
+        """In how many cells any time of a time range is under a row of an input."""
+        further = read.high - read.low - 1
+        if read.object not in self.slices or not further:
+            return self._cells_under(loop, read)
+        rows, (first, last) = self.rows[read.object], self.extents[loop.name]
+        begin, stop = rows.find(first + read.low, last + read.high)
+        each = self.zero + (further // loop.tdom.shortest + 1)
+        under = least(self._cells_under(loop, read), FAR // 8)
+        return least(under + least(multiply(each, stop - begin), FAR // 8), FAR)
 
     def _cells_under(self, loop: Loop, read: Read) -> N:
         """In how many cells one time of a time range is under a row of an input."""

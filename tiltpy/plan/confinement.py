@@ -1,0 +1,186 @@
+"""Rows of inputs without which an object has no snapshot, or is not true.
+
+They are found through the objects between: `~first[t] ? t : φ` has snapshots where
+`~first` is true, and `exists(~x[t]) && count(~x[t-9 : t]) == 1` is so in the cells of
+rows of `~x` alone. Conditions are lowered on trial, over references that see nothing.
+"""
+
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tiltpy.abi.signature import Read
+from tiltpy.emit.references import references, uses_time
+from tiltpy.emit.values import LoopValue, Reading, lower_expr, phi
+from tiltpy.ir.nodes import (
+    At,
+    Binary,
+    Const,
+    CutPoint,
+    EventBound,
+    Expr,
+    Reduce,
+    TemporalExpr,
+    Window,
+)
+from tiltpy.ir.traversal import rewrite, walk
+from tiltpy.loops.build import FALSE, conj
+from tiltpy.loops.nodes import Var
+from tiltpy.plan.definedness import FEW, TRIED, trial_block, unknown_value
+from tiltpy.plan.existence import Condition, exists_where, true_where
+from tiltpy.types import BOOL, I64
+
+Group = tuple[Read, ...]
+"""Reads of inputs around a grid point, of which one at least must have a row."""
+
+NOT_TRUE = LoopValue(BOOL, FALSE, Var("there", BOOL))
+"""A bool that is false or φ."""
+
+
+COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Confinement:
+    """Groups of reads: without a row in one of them an object has no snapshot.
+
+    Or it is not `true`.
+    """
+
+    exists: tuple[Group, ...] = ()
+    true: tuple[Group, ...] = ()
+
+
+NOWHERE_CONFINED = Confinement()
+
+
+def confine(definitions: Sequence[TemporalExpr]) -> dict[str, Confinement]:
+    """Confine the objects of a query, if any of them uses the time as a number."""
+    known: dict[str, Confinement] = {}
+    if any(map(uses_time, definitions)):
+        made = {each.name: each for each in definitions}
+        for definition in definitions:
+            known[definition.name] = _confine(definition, made, known)
+    return known
+
+
+def _confine(
+    definition: TemporalExpr,
+    made: Mapping[str, TemporalExpr],
+    known: Mapping[str, Confinement],
+) -> Confinement:
+    if definition.tdom.rows is not None or definition.tdom.cells is not None:
+        return NOWHERE_CONFINED
+    size = sum(1 for _ in walk(definition.body))
+    points, windows = references(definition)
+    fixed = (window for window in windows if window.is_fixed and not window.by_row)
+    every: tuple[CutPoint | Window, ...] = (*points, *fixed)
+    absences = [
+        absence
+        for reference in every[: max(FEW, TRIED // size)]
+        for absence in _absences(reference, made, known)
+    ]
+    true = true_where(definition.body) if definition.type == BOOL else None
+    return Confinement(
+        _groups(exists_where(definition.body), absences), _groups(true, absences)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Absence:
+    """What a reference sees without a row in any of the groups' reads."""
+
+    reference: CutPoint | Window
+    seen: LoopValue | None
+    groups: tuple[Group, ...]
+
+
+def _absences(
+    reference: CutPoint | Window,
+    made: Mapping[str, TemporalExpr],
+    known: Mapping[str, Confinement],
+) -> Iterator[_Absence]:
+    """Yield what a reference sees where rows of inputs are missing."""
+    name = reference.object
+    low, high = (
+        (reference.offset - 1, reference.offset)
+        if isinstance(reference, CutPoint)
+        else (reference.start, reference.end)
+    )
+    if name not in made:
+        yield _Absence(reference, None, ((Read(name, low, high),),))
+        return
+    ahead = made[name].tdom.longest - 1
+
+    def move(groups: tuple[Group, ...]) -> tuple[Group, ...]:
+        return tuple(
+            tuple(
+                Read(each.object, low + 1 + each.low, high + ahead + each.high)
+                for each in group
+            )
+            for group in groups
+        )
+
+    if isinstance(reference, CutPoint) and known[name].true:
+        yield _Absence(reference, NOT_TRUE, move(known[name].true))
+    if known[name].exists:
+        yield _Absence(reference, None, move(known[name].exists))
+
+
+def _groups(condition: Condition, absences: Sequence[_Absence]) -> tuple[Group, ...]:
+    """Find the groups that a condition needs: of one reference, or of several."""
+    if condition is None:
+        return ()
+    groups = [
+        group
+        for absence in absences
+        if not _may_hold(condition, [absence])
+        for group in absence.groups
+    ]
+    if not groups:
+        first = {absence.reference: absence for absence in reversed(absences)}
+        several = list(first.values())
+        if several and not _may_hold(condition, several):
+            for absence in tuple(several):
+                others = [each for each in several if each is not absence]
+                if not _may_hold(condition, others):
+                    several = others
+            groups.append(tuple(read for each in several for read in each.groups[0]))
+    return tuple(dict.fromkeys(groups))
+
+
+def _may_hold(condition: Expr, absences: Sequence[_Absence]) -> bool:
+    """Decide whether a condition may hold where references see nothing."""
+    seen = {absence.reference: absence.seen for absence in absences}
+
+    def leaf(node: Reading) -> LoopValue:
+        match node:
+            case At(type=type) if node.point in seen:
+                return seen[node.point] or phi(type)
+            case EventBound() if node.point in seen:
+                return phi(node.type)
+            case Reduce(window=window) if window in seen:
+                return phi(node.type)
+            case _:
+                return unknown_value(node.type)
+
+    def rule(node: Expr) -> Expr:
+        match node:
+            case Reduce(reduction="count", window=window) if window in seen:
+                return Const(0, I64)
+            case Binary(op=op, left=Const(value=left), right=Const(value=right)):
+                compare = COMPARISONS.get(op)
+                return node if compare is None else Const(compare(left, right), BOOL)
+            case _:
+                return node
+
+    value = lower_expr(trial_block(), leaf, rewrite(condition, rule))
+    return conj(value.valid, value.scalar) != FALSE
