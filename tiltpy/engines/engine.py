@@ -90,15 +90,17 @@ class Engine:
         ranges: Mapping[str, OutputRange] | None,
         rows: Mapping[str, SnapshotBuffer],
         state: RunState = RunState(),
+        plan: TimeRun | None = None,
     ) -> Evaluation:
         """Compute the outputs over their `ranges`, by default their whole domains.
 
         `rows` holds all events that these ranges look at: the halo before and behind
-        them included. Raises `DataError` if an output has more cells than can be.
+        them included. A `plan` of that is used if there is one. Raises `DataError` if
+        an output has more cells than can be.
         """
-        run, strings, vector, whole = None, NO_STRINGS, None, ranges is None
+        run, strings, vector, whole = plan, NO_STRINGS, None, ranges is None
         if ranges is None or not all(range_.is_empty for range_ in ranges.values()):
-            run = self.plan(ranges, rows, state)
+            run = plan or self.plan(ranges, rows, state)
             strings, vector = run.strings, run.vector
             ranges = run.ranges if ranges is None else ranges
         stitchers = {

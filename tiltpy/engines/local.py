@@ -1,6 +1,8 @@
 """The engine over tables: reads the inputs and computes all outputs at once."""
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 from tiltpy.engines.engine import Engine, Evaluation
 from tiltpy.engines.keyed_engine import KeyedEngine, KeyedEvaluation, Rows
@@ -166,10 +168,48 @@ def run(
         evaluation = keyed.evaluate(None, _rows_by_key(query, inputs))
     else:
         engine = Engine(group, request, options, announcement)
-        evaluation = engine.evaluate(None, _rows(query, inputs))
+        plan = _plan_once(engine, inputs)
+        evaluation = engine.evaluate(None, _rows(query, inputs), plan=plan)
     return Result(
         [evaluation.table(name, query.type_of(name), stamp) for name in query.outputs]
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _LastPlan:
+    """The plan of the last run over some rows, and of what."""
+
+    group: OutputGroup[Kernels]
+    request: Request
+    options: RunOptions
+    run: TimeRun
+
+    def is_of(
+        self, group: OutputGroup[Kernels], request: Request, options: RunOptions
+    ) -> bool:
+        """Tell whether it is the plan of a run like this."""
+        same = self.request == request and self.options == options
+        return self.group is group and same
+
+
+_LAST_PLANS: WeakKeyDictionary[InputRows, _LastPlan] = WeakKeyDictionary()
+"""Plans by the rows of their only input: of several, one would outlive the others."""
+
+
+def _plan_once(engine: Engine, inputs: Mapping[str, InputRows]) -> TimeRun:
+    """Plan a run, or return the plan of the last one over bound rows if it is alike."""
+    group, request, options = engine.group, engine.request, engine.options
+    rows = _rows(group.query, inputs)
+    if len(rows) != 1 or options.progress is not None:
+        return engine.plan(None, rows)
+    ((name, buffer),) = rows.items()
+    last = _LAST_PLANS.get(inputs[name])
+    if last is not None and last.is_of(group, request, options):
+        return last.run
+    run = engine.plan(None, rows)
+    if run.rows[name] is buffer:  # else it holds the codes of strings, too
+        _LAST_PLANS[inputs[name]] = _LastPlan(group, request, options, run)
+    return run
 
 
 def plan_bound(

@@ -8,10 +8,12 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from tiltpy.forks import cached_property
 from tiltpy.ir.nodes import TemporalExpr
 from tiltpy.plan.nodes import Refusal
 from tiltpy.plan.run_plan import RunFacts, needs_threads, plan_run, refuse_vector
 from tiltpy.runtime.arrays.dictionary import Strings
+from tiltpy.runtime.arrays.dtypes import Times
 from tiltpy.runtime.arrays.pool import ScratchArrays
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.concurrency.offload import offload
@@ -47,7 +49,8 @@ class TimeRun:
     """One run over buffers, of the outputs that have `ranges`.
 
     `whole`: nothing else of them is ever computed, so that a run over few rows may have
-    the kernel that compiles fastest. `plan` says which kernels it uses.
+    the kernel that compiles fastest. `plan` says which kernels it uses. Without states
+    it can be made again and again, by several threads at once.
     """
 
     def __init__(
@@ -102,7 +105,6 @@ class TimeRun:
             options.chunk,
             self.costs,
         )
-        self.dense: DenseOutput | None = None
 
     def _refuse_chunks(self) -> str | None:
         """Say why no chunks go on from the states of windows that fold on."""
@@ -168,8 +170,8 @@ class TimeRun:
 
     def stitch(self, stitchers: Mapping[str, Stitcher]) -> None:
         """Compute what is wanted; each output's pieces go to its stitcher."""
-        chunks = list(self._cut()) if self.ranges else []
-        work = partial(self._stitch, chunks, stitchers)
+        chunks, dense = self._cut() if self.ranges else ([], None)
+        work = partial(self._stitch, chunks, dense, stitchers)
         if are_quick(self._times(chunks), self.costs):
             work()
         else:
@@ -184,14 +186,17 @@ class TimeRun:
                 yield sweep_cost(total(chunk.work), greatest(chunk.rows_read))
 
     def _stitch(
-        self, chunks: Sequence[Chunks], stitchers: Mapping[str, Stitcher]
+        self,
+        chunks: Sequence[Chunks],
+        dense: DenseOutput | None,
+        stitchers: Mapping[str, Stitcher],
     ) -> None:
         count = sum(
             chunk.count if isinstance(chunk, Coverage) else len(chunk[0])
             for chunk in chunks
         )
         done = 0
-        for more, pieces, cells in self._results(chunks, count):
+        for more, pieces, cells in self._results(chunks, count, dense):
             for name, piece in pieces.items():
                 stitchers[name].add(piece, cells.get(name))
             done += more
@@ -203,17 +208,21 @@ class TimeRun:
         low = min(range_.low for range_ in self.ranges.values())
         return low, max(range_.high for range_ in self.ranges.values())
 
-    def _cut(self) -> Iterator[Chunks]:
-        """Cut the run into chunks, in order."""
-        cuts = self.chunks.cut(*self._span())
-        low, high = cuts[:-1], cuts[1:]
+    @cached_property
+    def _cuts(self) -> Times:
+        """The times at which chunks begin and end."""
+        return self.chunks.cut(*self._span())
+
+    def _cut(self) -> tuple[list[Chunks], DenseOutput | None]:
+        """Cut the run into chunks, in order; allocate what they write together."""
+        low, high = self._cuts[:-1], self._cuts[1:]
         if len(low) == 0:
-            return
-        fit = None
-        if self.vector is not None:
-            fit = self.vector.fit(low, high)
-            self.dense = self.vector.dense_output(low[fit], high[fit])
-        yield from self.chunks.of(low, high, fit)
+            return [], None
+        if self.vector is None:
+            return list(self.chunks.of(low, high, None)), None
+        fit = self.vector.fit(low, high)
+        dense = self.vector.dense_output(low[fit], high[fit])
+        return list(self.chunks.of(low, high, fit)), dense
 
     def describe(self) -> Iterator[str]:
         """Say which kernels compute the run, a line each."""
@@ -259,7 +268,9 @@ class TimeRun:
             for loop in self.sweep.signature.loops
         }
 
-    def _results(self, chunks: Sequence[Chunks], count: int) -> Generator[Done]:
+    def _results(
+        self, chunks: Sequence[Chunks], count: int, dense: DenseOutput | None
+    ) -> Generator[Done]:
         workers = self._count_workers(count)
         scratch = [ScratchArrays() for _ in range(min(workers, count))]
         if self.coverage.resumes:
@@ -271,12 +282,13 @@ class TimeRun:
                 self.warmup_rows,
                 self.costs,
             )
-            yield from carried.compute(self.chunks.cut(*self._span()), scratch)
+            yield from carried.compute(self._cuts, scratch)
             return
-        for tasks in in_rounds(map(self._task, chunks), self.costs):
+        task = partial(self._task, dense)
+        for tasks in in_rounds(map(task, chunks), self.costs):
             yield from compute(tasks, scratch)
 
-    def _task(self, chunks: Chunks) -> ChunkTask:
+    def _task(self, dense: DenseOutput | None, chunks: Chunks) -> ChunkTask:
         """Make the calls that compute chunks."""
         if isinstance(chunks, Coverage):
             return SweepChunks(self.sweep, chunks, self.strings, self.states)
@@ -288,4 +300,4 @@ class TimeRun:
             if len(low) == 1
             else call_over(kernel, self.rows, low, high)
         )
-        return VectorChunks(kernel, calls, self.dense, self.strings)
+        return VectorChunks(kernel, calls, dense, self.strings)

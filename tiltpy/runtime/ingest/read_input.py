@@ -42,7 +42,7 @@ from tiltpy.runtime.ingest.sort_order import (
 from tiltpy.types import Scalar, Type, Unit
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
 class InputRows:
     """The rows of an input as a kernel reads them, and the kind of their times.
 

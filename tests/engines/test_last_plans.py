@@ -1,0 +1,65 @@
+"""Runs over bound rows that take over the plan of the run before."""
+
+import gc
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+import tiltpy as tilt
+from tiltpy.engines import local
+
+TOTAL = "input x : f64 time ts point\n~out[t] = ~x[t] != φ ? sum(~x[-∞ : t]) : φ"
+MEAN = "input x : f64 time ts point\n~out[t] = mean(~x[t-7 : t])"
+SAMPLES = "input x : f64\n~out[t] = mean(~x[t-7 : t]) - ~x[t]"
+
+
+def points(n: int = 6000) -> pa.Table:
+    random = np.random.default_rng(3)
+    times = np.cumsum(random.integers(1, 4, n))
+    return pa.table({"ts": times, "x": random.integers(0, 50, n) / 8})
+
+
+def test_a_plan_serves_runs_that_are_alike_alone() -> None:
+    bound, query, other = tilt.bind(points()), tilt.parse(TOTAL), tilt.parse(MEAN)
+    settings: list[dict[str, Any]] = [
+        {}, {}, {"start": 500}, {"start": 500, "end": 900}, {"chunk": 64},
+        {"workers": 2}, {"workers": 1}, {},
+    ]  # fmt: skip
+    for setting in settings:
+        for each in (query, other, query):
+            expected = each.run(x=points(), **setting)
+            assert each.run(x=bound, **setting).to_arrow() == expected.to_arrow()
+
+
+def test_results_of_one_plan_share_no_memory() -> None:
+    for text, rows in (
+        (TOTAL, tilt.bind(points())),
+        (SAMPLES, tilt.sampled(points().select(["x"]), start=0, period=1)),
+    ):
+        query = tilt.parse(text)
+        first = query.run(x=rows)
+        table, again = first.to_arrow(), query.run(x=rows).to_arrow()
+        values = [part["out"].combine_chunks().buffers()[1] for part in (table, again)]
+        assert values[0].address != values[1].address
+        assert table == again
+
+
+def test_threads_run_one_plan() -> None:
+    bound, query = tilt.bind(points()), tilt.parse(TOTAL)
+    expected = query.run(x=bound).to_arrow()
+    with ThreadPoolExecutor(4) as threads:
+        runs = list(threads.map(lambda _: query.run(x=bound).to_arrow(), range(40)))
+    assert all(run == expected for run in runs)
+
+
+def test_a_plan_goes_with_its_rows() -> None:
+    gc.collect()
+    before = len(local._LAST_PLANS)
+    bound, query = tilt.bind(points()), tilt.parse(TOTAL)
+    query.run(x=bound)
+    assert len(local._LAST_PLANS) == before + 1
+    del bound
+    gc.collect()
+    assert len(local._LAST_PLANS) == before
