@@ -22,7 +22,7 @@ from tests.random.events import random_event_case, random_event_setting
 from tests.random.grids import random_grid_case, random_grid_setting
 from tests.random.queries import random_case
 from tests.semantics.test_properties import check
-from tiltpy.abi.signature import LANES
+from tiltpy.abi.signature import LANES, Loop
 from tiltpy.abi.slots import SlotKind
 from tiltpy.runtime.arrays import pool as memory
 from tiltpy.runtime.arrays.dtypes import I64Array
@@ -176,12 +176,17 @@ class FencedCalls:
             size = len(array)
             if slot.index in self.in_order:
                 size = int(slots[call, self.table.map.counts[slot.loop.name]])
-            elif slot.kind is SlotKind.OUT_VALUES and slot.loop.implicit_times:
+            elif slot.kind is SlotKind.OUT_VALUES and _is_aligned(slot.loop):
                 size -= LANES  # what lies behind may be the next call's
             assert size <= len(array)
             ctypes.memmove(here, address(array), size * array.itemsize)
             if slot.index in self.in_order and call + 1 < len(slots):
                 slots[call + 1, slot.index] += here + size * array.itemsize
+
+
+def _is_aligned(loop: Loop) -> bool:
+    """Tell whether calls of a vector kernel write a whole array together."""
+    return loop.implicit_times and not loop.shares_times
 
 
 def put_up(fences: Fences) -> None:
