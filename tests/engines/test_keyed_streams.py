@@ -324,6 +324,45 @@ def test_strings_that_no_state_has_are_forgotten() -> None:
     assert len(strings) < 2000
 
 
+@pytest.mark.parametrize("keys", ["", "by k "])
+@pytest.mark.parametrize("lifetime", ["point", "duration 4", "until_next"])
+def test_folds_over_objects_that_fold_on(keys: str, lifetime: str) -> None:
+    """States of a chain of objects are those of one time."""
+    query = tilt.parse(
+        f"input x {keys}: f64 {lifetime} time t\n"
+        "h = TDom(-∞, ∞, 3, 1)\n"
+        "~peak[t] = max(~x[-∞ : t])\n~loss[t] = ~x[t] / ~peak[t] - 1\n"
+        "~worst[t] = min(~loss[-∞ : t])\n"
+        "~total[h] = sum(~x[-∞ : h])\n~large[h] = ~total[h] % 7 == 0\n"
+        "~since[h] = count(~x[since ~large : h])\n"
+        "~again[h] = sum(~x[-∞ : h])\n~twice[h] = sum(~again[-∞ : h])\n"
+        "~mean[h] = mean(v for v in ~x[-∞ : h] if v > 3)\n"
+        "~deep[h] = max(~mean[-∞ : h])\n~deeper[h] = last(~deep[-∞ : h])\n"
+        "output ~worst, ~since, ~twice, ~deeper"
+    )
+    random = np.random.default_rng(4)
+    for count in (300, 3000):
+        table = pa.table(
+            {
+                "t": np.cumsum(random.integers(0, 4, count)),
+                "k": random.integers(0, 7, count),
+                "x": pa.array(random.integers(1, 40, count) / 8),
+            }
+        )
+        table = table.set_column(
+            2, "x", pc.if_else(pc.equal(table["x"], 2), None, table["x"])
+        )
+        expected = query.run(x=table)
+        batches: Any = in_batches(table, Random(count))  # noqa: S311
+        parts = list(query.stream(x=batches, memory="48kB"))
+        for name in query.query.outputs:
+            several = pa.concat_tables([part[name].to_arrow() for part in parts])
+            whole = expected[name].to_arrow().combine_chunks()
+            if keys:
+                several, whole = sort_rows(several), sort_rows(whole)
+            assert several.combine_chunks().equals(whole), f"~{name}"
+
+
 def test_rows_wait_for_the_next_one_of_their_key() -> None:
     """One input pauses for long, one of its keys stops, and some keys it never has."""
     query = tilt.parse(

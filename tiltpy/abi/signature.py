@@ -243,10 +243,11 @@ class Signature:
         """Whether a call can go on from the states that the one before has left."""
         return self.refuse_states() is None
 
-    def refuse_states(self) -> str | None:
+    def refuse_states(self, *, in_chains: bool = False) -> str | None:
         """Say why no call can go on from the states that the one before has left.
 
         Nothing may read an object that keeps states: it would be read at times before.
+        With `in_chains` one object may, which goes on with it (`_goes_on_with`).
         """
         far = [loop for loop in self.loops if loop.is_unbounded]
         for loop in far:
@@ -254,9 +255,34 @@ class Signature:
                 reads = {f"~{read.object}" for read in loop.reads if read.is_unbounded}
                 seen = ", ".join(sorted(reads))
                 return f"all of {seen} may matter to ~{loop.name} at any time"
-        lasting = [loop.name for loop in far if loop.keeps_states]
+        lasting = {loop.name: loop for loop in far if loop.keeps_states}
         for loop in self.loops:
-            for read in loop.reads:
-                if read.object in lasting:
-                    return f"~{loop.name} reads ~{read.object}, which keeps states"
+            for name in dict.fromkeys(read.object for read in loop.reads):
+                if name not in lasting:
+                    continue
+                if not (in_chains and self._goes_on_with(lasting[name], loop)):
+                    return f"~{loop.name} reads ~{name}, which keeps states"
         return None if lasting else "no window keeps a state"
+
+    def _goes_on_with(self, loop: Loop, reader: Loop) -> bool:
+        """Decide whether one loop reads another at its own times alone.
+
+        It passes over what it has seen of that one, whose states then are those of the
+        same time as its own.
+        """
+        readers = [
+            other.name
+            for other in self.loops
+            if any(read.object == loop.name for read in other.reads)
+        ]
+        return (
+            readers == [reader.name]
+            and loop.name not in self.outputs
+            and reader.tdom == loop.tdom
+            and not (loop.stamped or reader.stamped)
+            and all(
+                read.high == 0 and (read.low == -1 or read.low <= ALL_PAST)
+                for read in reader.reads
+                if read.object == loop.name
+            )
+        )

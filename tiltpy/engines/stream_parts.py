@@ -44,7 +44,8 @@ def _resumes(group: OutputGroup[Kernels], signature: Signature) -> bool:
     Strings that functions make are made of those of rows alone.
     """
     strings = any(scalar == STRING for _, scalar in signature.states)
-    return signature.resumes and not (strings and group.vocabulary.uses.calls)
+    lasts = signature.refuse_states(in_chains=True) is None
+    return lasts and not (strings and group.vocabulary.uses.calls)
 
 
 def _list_dense(signature: Signature) -> list[int]:

@@ -150,9 +150,10 @@ class Coverage(Extents[N]):
                 return bounds[kind is SlotKind.LAST]
             case SlotKind.REACHED:
                 owned = self.cells.get(name)
-                if owned is None:
-                    return EARLIEST
-                return choose(owned.some, owned.last, EARLIEST)
+                if owned is not None:
+                    return choose(owned.some, owned.last, EARLIEST)
+                first, last = self.extents[name]
+                return choose(first <= last, last, EARLIEST)
             case SlotKind.CLIP_LOW:
                 start = self.request.resolve(loop.tdom.start)
                 return EARLIEST if start is None else start
