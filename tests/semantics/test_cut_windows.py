@@ -103,6 +103,14 @@ def test_by_key_and_in_streams_as_in_runs(window: str) -> None:
     assert pa.concat_tables(streamed).equals(alone.run(x=table).to_arrow())
 
 
+def test_streams_by_key_refuse_all_the_past() -> None:
+    """No state of each key stands for rows that an end may cut."""
+    query = query_of("~x[-∞ : t]", " by k")
+    with pytest.raises(tilt.QueryError, match="held sees where it cuts rows") as caught:
+        next(iter(query.stream(x=iter([shifts(9)]))))
+    assert caught.value.code == "E0305"
+
+
 def test_explain_says_what_is_folded_anew() -> None:
     for window, says in (
         ("~x[-∞ : t]", "folds on, and anew the rows that its end cuts"),

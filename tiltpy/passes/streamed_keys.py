@@ -25,7 +25,7 @@ from tiltpy.ir.nodes import (
     Window,
 )
 from tiltpy.ir.rows import row_roots, sees_own_rows
-from tiltpy.ir.traversal import rewrite, walk
+from tiltpy.ir.traversal import rewrite, sees_more, sees_present, walk
 from tiltpy.ops import WHOLE_WINDOW
 from tiltpy.passes.fold_constants import fold_constants
 from tiltpy.plan.key_traits import KeyTraits
@@ -187,6 +187,14 @@ def _check_open(node: Reduce, broadcast: Collection[str], *, resumes: bool) -> N
         why = (
             f"the last rows of ~{window.object}, which is no input, may be anywhere in "
             "the past, so a stream by key would keep all rows of each key"
+        )
+    elif sees_more(node) and window.folds_on:
+        sees = "its elements see the present"
+        if not sees_present(node.element):
+            sees = f"{node.reduction} sees where it cuts rows"
+        why = (
+            f"this window has no bound, and {sees}, so a stream by key would keep all "
+            "rows of each key"
         )
     elif not resumes:
         why = (
