@@ -139,6 +139,8 @@ def _end_with_row(elaborator: Elaborator, window: Window) -> Window:
         counts = counts and limit.object in same_rows
     if window.object not in same_rows:
         counts = False
+        if scope.time in scope.times.poisoned:
+            raise Poison
         if window.by_row:
             raise QueryError(
                 "E0111",
