@@ -61,4 +61,4 @@ def test_a_stream_by_key_refuses_what_the_page_says(name: str) -> None:
 
 
 def test_the_outputs_of_the_page_are_read() -> None:
-    assert len(DEFINED) == 6
+    assert len(DEFINED) == 8
