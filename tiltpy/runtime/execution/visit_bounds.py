@@ -20,7 +20,7 @@ from tiltpy.runtime.execution.call_numbers import (
 )
 from tiltpy.runtime.execution.key_domains import EARLIEST, LATEST
 from tiltpy.runtime.execution.loop_extents import Extents
-from tiltpy.runtime.execution.slot_map import OutputSlot
+from tiltpy.runtime.execution.slot_map import BITS, OutputSlot
 
 MAX_CELLS = 1 << 36
 """Cells of an object that is evaluated at every one of them: minutes of work."""
@@ -165,4 +165,7 @@ class Coverage(Extents[N]):
 
     def room(self, slot: OutputSlot) -> N:
         """How many entries each call may write to the array of a slot."""
+        if slot.kind in BITS:  # a byte for each row that a call visits
+            first, stop = self.row_range(slot.loop)
+            return stop - first
         return self.zero + 1 if slot.is_implied else self.capacity[slot.loop.name]

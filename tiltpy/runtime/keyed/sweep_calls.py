@@ -109,9 +109,9 @@ class SweepBatch:
 
     def _room_of_marks(self, slot: OutputSlot) -> tuple[Array, I64Array]:
         """Memory for marks of rows, and where each call's begin: behind one another."""
-        first, stop = self.coverage.row_range(slot.loop)
-        ends = (stop - first).cumsum()
-        return allocate(slot.type, int(ends[-1]) + 1), ends - (stop - first)
+        rows = np.asarray(self.coverage.room(slot))
+        ends = rows.cumsum()
+        return allocate(slot.type, int(ends[-1]) + 1), ends - rows
 
     def _drop_others(self, loop: Loop, made: KeyedSnapshots) -> KeyedSnapshots:
         """Drop the snapshots that only other loops read.
