@@ -82,6 +82,9 @@ def test_starts_of_sessions_years_apart(text: str, expected: list[int]) -> None:
     query = tilt.parse(f"{HEAD}{SESSIONS}{BEGINS}~o[t] = {text}\noutput ~o\n")
     table = pa.table({"time": pa.array(STAMPS, pa.timestamp("s")), "x": [1.0] * 6})
     found = query.run(x=table)["o"].to_arrow()
+    batches = iter([table.slice(row, 1) for row in range(len(STAMPS))])
+    parts = [part["o"].to_arrow() for part in query.stream(x=batches)]
+    assert pa.concat_tables(parts).equals(found.combine_chunks())
     assert found["o"].to_pylist() == expected[-found.num_rows :]
     assert found["start"].cast("int64").to_pylist()[-3:] == STARTS
 

@@ -12,6 +12,7 @@ from tiltpy.engines.keyed_engine import (
     Rows,
     receive,
 )
+from tiltpy.ir.nodes import Query
 from tiltpy.passes import optimize, resolve_boundaries
 from tiltpy.passes.streamed_keys import (
     check_streamed,
@@ -48,9 +49,35 @@ def _resumes(group: OutputGroup[Kernels], signature: Signature) -> bool:
     return lasts and not (strings and group.vocabulary.uses.calls)
 
 
-def _list_dense(signature: Signature) -> list[int]:
-    """List the precisions of objects that have a snapshot in every cell."""
-    return [loop.tdom.shortest for loop in signature.loops if loop.every_cell]
+SPARSE_CELLS = 64
+"""Cells near a row where an object may have snapshots, at most, to be no dense one."""
+
+
+def _list_dense(query: Query, signature: Signature) -> list[int]:
+    """List the precisions of objects that have a snapshot in every cell.
+
+    Those that have some near rows alone, which last a short time, are none of them.
+    """
+    lifetimes = {each.name: each.lifetime for each in query.inputs}
+    longest = {
+        name: lifetime.longest
+        for name, lifetime in lifetimes.items()
+        if lifetime is not None and lifetime.longest is not None
+    }
+    return [
+        loop.tdom.shortest
+        for loop in signature.loops
+        if loop.every_cell
+        and not any(
+            all(
+                read.object in longest
+                and longest[read.object] + read.high - read.low
+                <= SPARSE_CELLS * loop.tdom.shortest
+                for read in group
+            )
+            for group in loop.skips
+        )
+    ]
 
 
 class UnkeyedPart:
@@ -90,7 +117,7 @@ class UnkeyedPart:
             resumed = resolve_boundaries(self.group.query, "resumed")
             for name, reach in resumed.boundaries:
                 outputs[name].resumed_reach = dict(reach)
-        return _list_dense(signature)
+        return _list_dense(self.group.query, signature)
 
     def evaluate(self, ranges: Mapping[str, OutputRange]) -> Evaluation:
         """Compute the outputs over ranges that begin where those before ended."""
@@ -192,7 +219,7 @@ class KeyedPart:
         """List the precisions of objects that have a snapshot in every cell."""
         for name, reach in self.resumed.items():
             outputs[name].resumed_reach = reach
-        return _list_dense(_sign(self.group, layouts))
+        return _list_dense(self.group.query, _sign(self.group, layouts))
 
     def evaluate(self, ranges: Mapping[str, OutputRange]) -> KeyedEvaluation:
         """Compute the outputs over ranges that begin where those before ended."""
