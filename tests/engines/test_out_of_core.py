@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import tiltpy as tilt
-from tests.compare import first_difference
+from tests.compare import assert_same, first_difference
 from tests.compiled import (
     Setting,
     random_setting,
@@ -225,6 +225,20 @@ def test_streams_of_every_lifetime_equal_runs(
         with default_costs(warmup_rows=5):
             run = tilt.CompiledQuery(query).run(x=table, chunk=9, workers=2)
         assert snapshots(run["o"]) == streamed, f"seed {seed}, {lifetime}"
+
+
+@pytest.mark.parametrize("vector", [None, True, False])
+def test_rows_are_cut_where_later_ones_hide_them(vector: bool | None) -> None:
+    """A row that goes on beyond its span may be hidden by one of the next."""
+    query = parse("input n : f64\n~o[t] = ~n[t]")
+    times = (26, 66), (42, 82), (74, 114)
+    events = [Event(*time, number / 2) for number, time in enumerate(times)]
+    case = Case(query, {"n": events}, None, None)
+    expected = interpret(query, case.events)
+    for seed in range(12):
+        setting = Setting(chunk=1, vector=vector)
+        found = run_streamed(case, setting, Random(seed))  # noqa: S311
+        assert_same(found, expected, query, exact=True)
 
 
 def test_several_inputs_of_different_rates_and_ends() -> None:

@@ -122,7 +122,7 @@ class Engine:
             if grows and complete and not ranges[name].final:
                 *complete, last = complete
                 of = definition_of(self.group.query, name).type
-                closed, waiting[name] = split_last(last, of, strings)
+                closed, waiting[name] = split_last(last, of, strings, ranges[name].high)
                 complete.extend(closed)
             pieces[name] = complete
         seams = {n: s.carried for n, s in stitchers.items() if s.carried is not None}

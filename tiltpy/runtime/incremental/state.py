@@ -234,10 +234,13 @@ def buffer_bytes(buffer: SnapshotBuffer) -> int:
     return total
 
 
-def split_last(piece: Piece, type: Type, strings: Strings) -> tuple[list[Piece], Piece]:
+def split_last(
+    piece: Piece, type: Type, strings: Strings, high: int
+) -> tuple[list[Piece], Piece]:
     """What is done of an output's last piece, and what may still be made longer.
 
-    `strings` is the dictionary of the span, which the latter outlives.
+    `strings` is the dictionary of the span, which the latter outlives. The span ends at
+    `high`: a row that goes on may be hidden from there by one still to come.
     """
     pairs = zip(columns(type), piece.columns, strict=True)
     encoded = tuple(
@@ -251,7 +254,7 @@ def split_last(piece: Piece, type: Type, strings: Strings) -> tuple[list[Piece],
     piece = with_times(piece).with_columns(encoded)
     start, end = piece.row(piece.n - 1)
     last_row = tuple(_copied(one.slice(piece.n - 1, 1)) for one in piece.columns)
-    starts, ends = np.array([start]), np.array([end])
+    starts, ends = np.array([start]), np.array([min(end, high)])
     last = SnapshotBuffer(TimeLayout.INTERVALS, 1, start, 0, starts, ends, last_row)
     return ([piece.slice(0, piece.n - 1)] if piece.n > 1 else []), last
 
