@@ -11,11 +11,12 @@ import pytest
 
 import tiltpy as tilt
 from tests.compare import assert_same
-from tests.compiled import random_setting, run_compiled
+from tests.compiled import Setting, random_setting, run_compiled
 from tests.engines.test_out_of_core import run_streamed
 from tests.random.confined_times import STEP, random_confined_case, spread
+from tests.random.queries import Case
 from tiltpy.frontend.parse import parse
-from tiltpy.interpreter.evaluate import Snapshot, interpret
+from tiltpy.interpreter.evaluate import Event, Snapshot, interpret
 from tiltpy.ir.print.query import format_query
 from tiltpy.passes.check_windows import check_windows
 
@@ -87,6 +88,21 @@ def test_starts_of_sessions_years_apart(text: str, expected: list[int]) -> None:
     assert pa.concat_tables(parts).equals(found.combine_chunks())
     assert found["o"].to_pylist() == expected[-found.num_rows :]
     assert found["start"].cast("int64").to_pylist()[-3:] == STARTS
+
+
+@pytest.mark.parametrize("chunk", [1, 3, None])
+def test_what_is_not_true_has_a_start(chunk: int | None) -> None:
+    """A bool is false beyond the last row, too, and so there since some time."""
+    query = parse(
+        "input m : f64\ndistinct ~s[t] = ~m[t+1] != φ\n~o[t] = t - start(~s[t])"
+    )
+    events = [Event(0, 4, 1.0), Event(9, 12, 2.0)]
+    case = Case(query, {"m": events}, None, None)
+    expected = interpret(query, case.events)
+    for special in (True, False):
+        setting = Setting(chunk=chunk, special_shapes=special)
+        found = run_compiled(case, setting)
+        assert_same(found, expected, query, exact=True)
 
 
 def test_a_condition_that_holds_long_makes_a_snapshot_a_tick() -> None:

@@ -190,9 +190,11 @@ def test_the_three_pages_that_were_seen_most() -> None:
     frame = readings(13, 9).assign(view=pages)
     expected = []
     for hour, views in frame.groupby(frame.ts // 60 * 60).view:
-        top = [name for name, _ in Counter(views).most_common(3)]
-        top1, top2, top3 = [*top, None, None][:3]
-        expected.append({"time": hour, "top1": top1, "top2": top2, "top3": top3})
+        ranks = [*Counter(views).most_common(3), (None, None), (None, None)][:3]
+        row: dict[str, object] = {"time": hour}
+        for rank, (page, count) in enumerate(ranks, 1):
+            row |= {f"mode{rank}": page, f"count{rank}": count}
+        expected.append(row)
     assert len(expected) > 20
     assert recipe("top", frame).windows().to_pylist() == expected
 

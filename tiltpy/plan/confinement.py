@@ -165,8 +165,8 @@ def _may_hold(condition: Expr, absences: Sequence[_Absence]) -> bool:
         match node:
             case At(type=type) if node.point in seen:
                 return seen[node.point] or phi(type)
-            case EventBound() if node.point in seen:
-                return phi(node.type)
+            case EventBound() if node.point in seen and seen[node.point] is None:
+                return phi(node.type)  # a bool that is not true has bounds
             case Reduce(window=window) if window in seen:
                 return phi(node.type)
             case _:
