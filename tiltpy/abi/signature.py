@@ -128,6 +128,8 @@ class Loop:
     keeps_states: bool = False
     distinct: bool = False
     stamped: bool = False
+    linear: bool = False
+    """Whether it takes a bounded time for each visit and each row that it reads."""
 
     @property
     def is_unbounded(self) -> bool:

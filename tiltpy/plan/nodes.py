@@ -168,7 +168,7 @@ class EventScan:
 
     With `vectorized` the windows hold few events, and `LANES` are visited at once. An
     object that is `dense` has a snapshot at each event: its times are theirs, and only
-    values are written.
+    values are written. It is `linear` if no row is folded again and again.
     """
 
     operands: Operands
@@ -176,6 +176,7 @@ class EventScan:
     advances: tuple[tuple[Window, Advance], ...]
     vectorized: bool
     dense: bool
+    linear: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from itertools import accumulate
 import numpy as np
 import pyarrow as pa
 
+from tiltpy.abi.signature import Loop
 from tiltpy.costs import RunCosts
 from tiltpy.ir.nodes import Input, Query
 from tiltpy.runtime.ingest.binding import InputBinding
@@ -30,6 +31,11 @@ def sweep_cost(visits: int, rows: int) -> int:
     microsecond: nobody knows how many rows its windows have.
     """
     return visits * (1000 + rows)
+
+
+def linear_cost(visits: int, rows: int, loops: Iterable[Loop]) -> int:
+    """Bound the nanoseconds of loops that go through so many rows once."""
+    return 20 * (visits + rows) * sum(len(loop.reads) for loop in loops)
 
 
 def vector_cost(visits: int, outputs: int, costs: RunCosts) -> int:

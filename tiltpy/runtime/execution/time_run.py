@@ -28,7 +28,12 @@ from tiltpy.runtime.execution.call_states import CallStates
 from tiltpy.runtime.execution.carried_states import CarriedChunks
 from tiltpy.runtime.execution.dense_output import DenseOutput
 from tiltpy.runtime.execution.kernel import Kernels
-from tiltpy.runtime.execution.quick_work import are_quick, sweep_cost, vector_cost
+from tiltpy.runtime.execution.quick_work import (
+    are_quick,
+    linear_cost,
+    sweep_cost,
+    vector_cost,
+)
 from tiltpy.runtime.execution.run_chunks import Chunks, RunChunks
 from tiltpy.runtime.execution.run_coverage import RunCoverage
 from tiltpy.runtime.execution.run_options import RunOptions, default_workers
@@ -181,8 +186,12 @@ class TimeRun:
         """Bound the time of chunks, in nanoseconds."""
         if self.vector is not None:
             yield vector_cost(self.vector.visits, len(self.outputs), self.costs)
+        loops = self.sweep.signature.loops
+        linear = all(loop.linear for loop in loops)
         for chunk in chunks:
-            if isinstance(chunk, Coverage):
+            if isinstance(chunk, Coverage) and linear:
+                yield linear_cost(total(chunk.work), total(chunk.rows_read), loops)
+            elif isinstance(chunk, Coverage):
                 yield sweep_cost(total(chunk.work), greatest(chunk.rows_read))
 
     def _stitch(
