@@ -6,12 +6,23 @@ asked of a function or a reduction besides its code is in its row. The functions
 Python has (`frontend/python/functions.py`, `reductions.py`) are written from the rows.
 """
 
+import operator
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 ARITHMETIC = ("+", "-", "*", "/", "//", "%")
 COMPARISON = ("==", "!=", "<", "<=", ">", ">=")
 LOGICAL = ("&&", "||")
+COMPARE: dict[str, Callable[[Any, Any], bool]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+"""The comparisons as functions of two constants."""
 BinaryOp = Literal[
     "+", "-", "*", "/", "//", "%",
     "==", "!=", "<", "<=", ">", ">=", "&&", "||",

@@ -4,7 +4,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from tiltpy.abi.slots import Slot
-from tiltpy.types import ALL_FUTURE, ALL_PAST, Calendar, Scalar, TDom, Type
+from tiltpy.types import (
+    ALL_FUTURE,
+    ALL_PAST,
+    STRING,
+    Calendar,
+    Scalar,
+    TDom,
+    Type,
+    int_range,
+)
 
 LANES = 16
 """Neighbouring grid points that a vector kernel computes at once, whatever the CPU.
@@ -18,6 +27,8 @@ CONTROL, LEFT, TAKEN_OVER = "control", 1, 2
 """The name and the values of the controls among a kernel's states: a call leaves the
 states that follow, or takes over those of the call before and leaves its own. With 0 it
 does neither."""
+NO_STRING = int_range(STRING)[1]
+"""The code that a call leaves, or takes over, where a state has no string."""
 
 
 RowCount = tuple[tuple[str, int], ...]

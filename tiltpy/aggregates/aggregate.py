@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from tiltpy.emit.builder import Block
 from tiltpy.emit.values import LoopValue
 from tiltpy.loops.build import TRUE, convert, select
-from tiltpy.loops.nodes import LExpr, Num
+from tiltpy.loops.nodes import LExpr, Num, Var
 from tiltpy.types import Scalar
 
 State = tuple[LExpr, ...]
@@ -74,3 +74,10 @@ def lift_where(
 def name_state(block: Block, label: str, state: State) -> State:
     """Assign the numbers of a state to variables."""
     return tuple(block.name(label, number) for number in state)
+
+
+def variables_of(state: State) -> tuple[Var, ...]:
+    """Take the numbers of a state that are all in variables."""
+    variables = tuple(number for number in state if isinstance(number, Var))
+    assert len(variables) == len(state), "a state that is not in variables"
+    return variables

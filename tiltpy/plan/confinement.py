@@ -5,10 +5,8 @@ They are found through the objects between: `~first[t] ? t : φ` has snapshots w
 rows of `~x` alone. Conditions are lowered on trial, over references that see nothing.
 """
 
-import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from tiltpy.abi.signature import Read
 from tiltpy.emit.references import references, uses_time
@@ -27,6 +25,7 @@ from tiltpy.ir.nodes import (
 from tiltpy.ir.traversal import rewrite, walk
 from tiltpy.loops.build import FALSE, conj
 from tiltpy.loops.nodes import Var
+from tiltpy.ops import COMPARE
 from tiltpy.plan.definedness import FEW, TRIED, trial_block, unknown_value
 from tiltpy.plan.existence import Condition, exists_where, true_where
 from tiltpy.types import BOOL, I64
@@ -36,16 +35,6 @@ Group = tuple[Read, ...]
 
 NOT_TRUE = LoopValue(BOOL, FALSE, Var("there", BOOL))
 """A bool that is false or φ."""
-
-
-COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "==": operator.eq,
-    "!=": operator.ne,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +166,7 @@ def _may_hold(condition: Expr, absences: Sequence[_Absence]) -> bool:
             case Reduce(reduction="count", window=window) if window in seen:
                 return Const(0, I64)
             case Binary(op=op, left=Const(value=left), right=Const(value=right)):
-                compare = COMPARISONS.get(op)
+                compare = COMPARE.get(op)
                 return node if compare is None else Const(compare(left, right), BOOL)
             case _:
                 return node

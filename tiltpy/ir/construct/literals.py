@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable
 
 from tiltpy.errors import QueryError
-from tiltpy.ops import BinaryOp
+from tiltpy.ops import COMPARE, BinaryOp
 from tiltpy.source import Span
 
 Number = int | float
@@ -21,14 +21,6 @@ _ARITHMETIC: dict[BinaryOp, Callable[[Number, Number], Number]] = {
     "/": operator.truediv,
     "//": operator.floordiv,
     "%": operator.mod,
-}
-_COMPARISON: dict[BinaryOp, Callable[[Number, Number], bool]] = {
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
 }
 
 
@@ -56,4 +48,4 @@ def out_of_range(span: Span) -> QueryError:
 
 def fold_comparison(op: BinaryOp, left: Number, right: Number) -> bool:
     """Evaluate a comparison of literals."""
-    return _COMPARISON[op](left, right)
+    return COMPARE[op](left, right)

@@ -40,14 +40,14 @@ from tiltpy.lowering.sweep.low_edge import LowEdge
 from tiltpy.lowering.sweep.order_statistics import WholeWindow
 from tiltpy.lowering.sweep.ranking import Rankings
 from tiltpy.lowering.sweep.recomputed_window import ClipWatch, WindowRows, recompute
-from tiltpy.lowering.sweep.restart import Restart
+from tiltpy.lowering.sweep.restart import LeavesRestart, Restart
 from tiltpy.lowering.sweep.row_bounds import RowBound, RowBounds
 from tiltpy.lowering.sweep.window_elements import OF_ANY, Track, aggregate_of
 from tiltpy.ops import WHOLE_WINDOW
 from tiltpy.types import I64
 
 
-class SlidingWindow:
+class SlidingWindow(LeavesRestart):
     """A window over rows that leave in order.
 
     `steps`: the loop moves its bounds. `leaps`: evicted rows may be passed several at
@@ -142,16 +142,6 @@ class SlidingWindow:
         for whole in self.wholes.values():
             whole.start(block)
             self._fill(block, whole)
-
-    @property
-    def keeps_states(self) -> bool:
-        """Whether it leaves its restart to the next call, which sees its rows again."""
-        return self.restart is not None and self.restart.lasts
-
-    def finish(self, block: Block, last: LExpr) -> None:
-        """Leave the last restart to the next call."""
-        if self.restart is not None:
-            self.restart.leave(block, last)
 
     def _fill(self, block: Block, whole: WholeWindow) -> None:
         """Insert the rows that a loop which steps has already moved `hi` past."""

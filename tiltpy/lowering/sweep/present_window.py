@@ -38,12 +38,10 @@ from tiltpy.loops.build import (
     sub,
 )
 from tiltpy.loops.nodes import For, LExpr, Var, While
-from tiltpy.lowering.sweep.kept_states import (
-    KeptStates,
-)
+from tiltpy.lowering.sweep.kept_states import KeptStates
 from tiltpy.lowering.sweep.limited_bound import LimitedBound
 from tiltpy.lowering.sweep.match_counts import MatchCounts
-from tiltpy.lowering.sweep.restart import Restart
+from tiltpy.lowering.sweep.restart import LeavesRestart, Restart
 from tiltpy.lowering.sweep.row_bounds import RowBounds
 from tiltpy.lowering.sweep.row_fold import RowFold
 from tiltpy.ops import WHOLE_WINDOW
@@ -51,7 +49,7 @@ from tiltpy.plan.nodes import PresentChoice, PresentPlan
 from tiltpy.types import ALL_PAST, BOOL
 
 
-class PresentWindow:
+class PresentWindow(LeavesRestart):
     """A window under one element that sees the present.
 
     The rows from `lo` up to `hi` are in the window; where they leave in any order, or
@@ -75,6 +73,7 @@ class PresentWindow:
         self.folded = FoldedElement.of(choice.element)
         self.matches = MatchCounts.of(builder, rows, choice, self.folded)
         self.precision = i64(definition.tdom.precision)
+        self.restart = restart
         self.limits: LimitedBound | None = None
         self.lo = builder.fresh(f"{rows.name}.lo")
         self.hi = builder.fresh(f"{rows.name}.hi")
@@ -137,21 +136,6 @@ class PresentWindow:
                 self.kept.reset(block, i64(0))
         if self.matches is not None:
             self.matches.start(block)
-
-    @property
-    def restart(self) -> Restart | None:
-        """The restarts that limit it, if any do."""
-        return None if self.limits is None else self.limits.restart
-
-    @property
-    def keeps_states(self) -> bool:
-        """Whether it leaves its restart to the next call, which sees its rows again."""
-        return self.restart is not None and self.restart.lasts
-
-    def finish(self, block: Block, last: LExpr) -> None:
-        """Leave the last restart to the next call."""
-        if self.restart is not None:
-            self.restart.leave(block, last)
 
     def advance(self, block: Block, now: LExpr, present: Leaf) -> None:
         """Move to the loop's time and fold the rows; `present` reads what is there."""

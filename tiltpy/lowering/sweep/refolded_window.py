@@ -27,13 +27,13 @@ from tiltpy.loops.build import (
 )
 from tiltpy.loops.nodes import For, LExpr, Var, While
 from tiltpy.lowering.sweep.ranking import Rankings
-from tiltpy.lowering.sweep.restart import Restart
+from tiltpy.lowering.sweep.restart import LeavesRestart, Restart
 from tiltpy.lowering.sweep.row_bounds import RowBounds
 from tiltpy.lowering.sweep.running_window import RunningWindow
 from tiltpy.types import I64
 
 
-class RefoldedWindow(RunningWindow):
+class RefoldedWindow(LeavesRestart, RunningWindow):
     """The rows from `lo` up to `hi` that end after `low`."""
 
     def __init__(
@@ -51,20 +51,10 @@ class RefoldedWindow(RunningWindow):
         self.size = builder.fresh(f"{rows.name}.size")
         self.next_end = builder.fresh(f"{rows.name}.ends")
 
-    @property
-    def keeps_states(self) -> bool:
-        """Whether it leaves its restart to the next call, which sees its rows again."""
-        return self.restart is not None and self.restart.lasts
-
     def _resume(self, block: Block) -> None:
         """Take over the last restart."""
         if self.restart is not None:
             self.restart.take_over(block)
-
-    def finish(self, block: Block, last: LExpr) -> None:
-        """Leave the last restart to the next call."""
-        if self.restart is not None:
-            self.restart.leave(block, last)
 
     def start(self, block: Block) -> None:
         """Start before the loop, before the first row."""

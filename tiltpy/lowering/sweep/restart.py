@@ -10,6 +10,22 @@ from tiltpy.lowering.sweep.row_bounds import RowBound, RowBounds, first_number
 from tiltpy.types import BOOL
 
 
+class LeavesRestart:
+    """A window that leaves its restart to the next call, which sees its rows again."""
+
+    restart: "Restart | None"
+
+    @property
+    def keeps_states(self) -> bool:
+        """Tell whether there is a restart that the next call can take over."""
+        return self.restart is not None and self.restart.lasts
+
+    def finish(self, block: Block, last: LExpr) -> None:
+        """Leave the last restart to the next call."""
+        if self.restart is not None:
+            self.restart.leave(block, last)
+
+
 class Restart:
     """The latest start `at` of a true row of a condition, before the window's end.
 

@@ -1,6 +1,6 @@
 """Folds from row to row: the states of the reductions over one element of a window."""
 
-from tiltpy.aggregates.aggregate import Aggregate, State, lift_where
+from tiltpy.aggregates.aggregate import Aggregate, State, lift_where, variables_of
 from tiltpy.aggregates.built_in import COUNT
 from tiltpy.aggregates.finalize import finish
 from tiltpy.aggregates.user_defined import code_of
@@ -94,7 +94,7 @@ class RowFold:
             lifted = lift_where(block, kind, value, TRUE, row)
             variables = self.states[kind]
             new = kind.combine(block, variables, lifted)
-            assign_state(block, _variables(variables), new)
+            assign_state(block, variables_of(variables), new)
         if whole:
             assert self.sorted is not None
             self.sorted.take(block, value.scalar, row)
@@ -118,9 +118,3 @@ class RowFold:
             value = element_of(block, self.rows, row, self.element, names)
             return LoopValue(node.type, value.value, some)
         return finish(block, node, states, count)
-
-
-def _variables(state: State) -> tuple[Var, ...]:
-    variables = tuple(number for number in state if isinstance(number, Var))
-    assert len(variables) == len(state), "a state that is not in variables"
-    return variables

@@ -8,7 +8,13 @@ combined in another order than one by one, which exact ones do not show.
 from copy import copy
 
 from tiltpy.abi.signature import LANES
-from tiltpy.aggregates.aggregate import Aggregate, State, lift_where, name_state
+from tiltpy.aggregates.aggregate import (
+    Aggregate,
+    State,
+    lift_where,
+    name_state,
+    variables_of,
+)
 from tiltpy.emit.builder import Block
 from tiltpy.emit.output_arrays import OutputArrays, write_values
 from tiltpy.emit.row_access import ObjectRows
@@ -107,6 +113,4 @@ def _scan(
         state = name(aggregate.combine(block, earlier, state))
         by *= 2
     state = name(aggregate.combine(block, track.running[aggregate], state))
-    variables = tuple(number for number in state if isinstance(number, Var))
-    assert len(variables) == len(state)
-    return variables
+    return variables_of(state)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from copy import copy
 from dataclasses import replace
 
+from tiltpy.abi.signature import NO_STRING
 from tiltpy.aggregates.built_in import COUNT
 from tiltpy.aggregates.finalize import finish
 from tiltpy.emit.builder import Block, KernelBuilder
@@ -40,18 +41,15 @@ from tiltpy.lowering.sweep.restart import Restart
 from tiltpy.lowering.sweep.row_bounds import RowBounds
 from tiltpy.lowering.sweep.window_elements import OF_ANY, Track
 from tiltpy.ops import WHOLE_WINDOW
-from tiltpy.types import ENDLESS, I64, STRING, int_range
-
-NO_STRING = Num(int_range(STRING)[1], STRING)
-"""What is left to the next call for the extreme of no strings."""
+from tiltpy.types import ENDLESS, I64, STRING
 
 
 class RunningWindow:
     """A window that no row leaves but at a `restart`, if it has one.
 
     Its rows are from `lo` up to `hi`; of rows that end in any order some in between may
-    have left. If it is `occupied` it is known to have rows, and its
-    states meet their invariants.
+    have left. If it is `occupied` it is known to have rows, and its states meet their
+    invariants.
     """
 
     def __init__(
@@ -169,7 +167,7 @@ class RunningWindow:
             self.advance(behind, last)
             behind.set(self.reached, add(last, i64(self.window.end)))
             for state, has_any, _ in self._ordered_codes():
-                behind.set(state, select(has_any, state, NO_STRING))
+                behind.set(state, select(has_any, state, Num(NO_STRING, STRING)))
             self.lasting.leave(block, behind)
 
     def _reset(self, block: Block) -> None:

@@ -5,10 +5,8 @@ remainder of floats, and whatever gives a NaN (its sign is the machine's).
 """
 
 import math
-import operator
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, assert_never
+from typing import assert_never
 
 import numpy as np
 
@@ -26,6 +24,7 @@ from tiltpy.ir.nodes import (
     StringCall,
     Unary,
 )
+from tiltpy.ops import COMPARE
 from tiltpy.string_predicates import match_string
 from tiltpy.types import BOOL, F32, Scalar, int_range
 
@@ -96,7 +95,7 @@ def fold_cast(expr: Cast, operand: Const) -> Expr:
 def fold_binary(expr: Binary, left: Const, right: Const) -> Expr:
     """Compute arithmetic, comparison and logic of two constants."""
     if isinstance(left.value, str):
-        holds = _COMPARISONS[expr.op](left.value.encode(), str(right.value).encode())
+        holds = COMPARE[expr.op](left.value.encode(), str(right.value).encode())
         return constant(holds, BOOL, expr)
     a, b, scalar = _value(left), _value(right), left.type
     match expr.op:
@@ -105,7 +104,7 @@ def fold_binary(expr: Binary, left: Const, right: Const) -> Expr:
         case "||":
             return constant(bool(a or b), BOOL, expr)
         case "==" | "!=" | "<" | "<=" | ">" | ">=":
-            return constant(_COMPARISONS[expr.op](a, b), BOOL, expr)
+            return constant(COMPARE[expr.op](a, b), BOOL, expr)
         case "//" | "%" if scalar.is_float:
             return expr
         case "//" | "%":
@@ -141,16 +140,6 @@ def _value(constant: Const) -> Value:
     if isinstance(constant.value, float):
         return _to_float(constant.value, constant.type)
     return constant.number
-
-
-_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
 
 
 def _fit(value: Value, scalar: Scalar) -> Value:

@@ -9,14 +9,14 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from tiltpy.abi.signature import CONTROL, LEFT, Signature
+from tiltpy.abi.signature import CONTROL, LEFT, NO_STRING, Signature
 from tiltpy.runtime.arrays.dictionary import Strings
 from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.pool import Array, dtype_of
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrays.views import address
 from tiltpy.runtime.arrow.encode_strings import Vocabulary, encode
-from tiltpy.runtime.execution.state_strings import NO_CODE, CodeArray, StateStrings
+from tiltpy.runtime.execution.state_strings import CodeArray, StateStrings
 from tiltpy.types import STRING, Scalar
 
 StateKinds = tuple[tuple[str, Scalar], ...]
@@ -98,4 +98,4 @@ def fresh_arrays(kinds: StateKinds, count: int) -> list[Array]:
 def _first(name: str, scalar: Scalar) -> int:
     if name == CONTROL:
         return LEFT
-    return NO_CODE if scalar == STRING else 0
+    return NO_STRING if scalar == STRING else 0

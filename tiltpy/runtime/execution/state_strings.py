@@ -11,14 +11,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tiltpy.abi.signature import NO_STRING
 from tiltpy.runtime.arrays.dictionary import Strings
 from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
 from tiltpy.runtime.arrow.encode_strings import Vocabulary, encode
-from tiltpy.types import STRING, int_range
+from tiltpy.types import STRING
 
-NO_CODE = int_range(STRING)[1]
-"""What stands for a string where a state has none."""
 CodeArray = NDArray[np.int32]
 _STATES = ""
 """The name of the rows of states, which no input has."""
@@ -51,7 +50,7 @@ class StateStrings:
         coded, strings = encode(vocabulary, {**rows, **states})
         for array, column in zip(arrays, coded[_STATES].columns, strict=True):
             codes = column.values.view(np.int32)[: len(entries)]
-            array[entries] = np.where(array[entries] == NO_CODE, NO_CODE, codes)
+            array[entries] = np.where(array[entries] == NO_STRING, NO_STRING, codes)
         return {name: coded[name] for name in rows}, strings
 
     def _columns(
@@ -60,7 +59,7 @@ class StateStrings:
         """Make columns of the arrays' entries."""
         codes = np.stack([array[entries] for array in arrays])
         used, places = np.unique(codes, return_inverse=True)
-        strings = Strings.of([self._texts[c] for c in used if c != NO_CODE])
+        strings = Strings.of([self._texts[c] for c in used if c != NO_STRING])
         places = np.minimum(places.reshape(codes.shape), len(strings) - 1)
         return tuple(Column(row, strings=strings) for row in places.astype(np.int32))
 
@@ -74,7 +73,7 @@ class StateStrings:
             used, places = np.unique(codes[known], return_inverse=True)
             texts = strings.values.take(pa.array(used)).to_pylist()
             ours = np.array([self._code(text) for text in texts], np.int32)
-            codes[:] = NO_CODE
+            codes[:] = NO_STRING
             codes[known] = ours[places]
             array[entries] = codes
         if len(self._texts) > _LEAST_STRINGS + 2 * sum(map(len, arrays)):
@@ -89,8 +88,8 @@ class StateStrings:
     def _forget(self, arrays: Sequence[CodeArray]) -> None:
         """Forget the strings that no state has."""
         used = np.unique(np.concatenate(arrays))
-        used = used[used != NO_CODE]
+        used = used[used != NO_STRING]
         for array in arrays:
-            array[:] = np.where(array == NO_CODE, NO_CODE, used.searchsorted(array))
+            array[:] = np.where(array == NO_STRING, NO_STRING, used.searchsorted(array))
         self._texts = [self._texts[code] for code in used]
         self._codes = {text: code for code, text in enumerate(self._texts)}
