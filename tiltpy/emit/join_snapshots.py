@@ -86,7 +86,7 @@ def _join_vectors(
 ) -> None:
     """Join whole vectors of rows from `row` on."""
     builder, vector, whole = block.builder, block.inner(), block.inner()
-    arrays = (out.ends, *out.arrays()[2:])
+    arrays = (out.ends, *out.payload_arrays())
     before = [builder.fresh(f"{array.name}.before", array.type) for array in arrays]
     for var, array in zip(before, arrays, strict=True):
         last = load(array, sub(row, i64(1)))
@@ -118,7 +118,7 @@ def _join_vectors(
 def _join_row(block: Block, out: OutputArrays, row: Var, count: Var) -> None:
     """Append a row, or join it to the last snapshot."""
     last = block.name("last", sub(count, i64(1)))
-    values = out.arrays()[2:]
+    values = out.payload_arrays()
     start, end = (block.name("at", load(a, row)) for a in (out.starts, out.ends))
     now = [block.name("now", load(array, row)) for array in values]
     past = [block.name("past", load(array, last)) for array in values]

@@ -18,7 +18,8 @@ from tiltpy.types import BOOL, I64, Struct, Type, columns
 class OutputArrays:
     """The arrays of an object's snapshots, and how these lie for later loops.
 
-    `presence` has the flags of structs that may be null as a whole.
+    `presence` has the flags of structs that may be null as a whole. Where times are
+    `implicit` they are those of an input's rows, and nothing writes them.
     """
 
     name: str
@@ -29,18 +30,29 @@ class OutputArrays:
     values: tuple[Array, ...]
     validity: tuple[Array | None, ...]
     presence: Array | None = None
+    implicit: bool = False
+
+    def payload_arrays(self) -> tuple[Array, ...]:
+        """The arrays of values and flags."""
+        flags = (array for array in self.validity if array is not None)
+        return *self.values, *flags
 
     def arrays(self) -> tuple[Array, ...]:
-        """The arrays of times, values and flags."""
-        flags = (array for array in self.validity if array is not None)
-        return self.starts, self.ends, *self.values, *flags
+        """The arrays that are written: of times, unless implicit, values and flags."""
+        times = () if self.implicit else (self.starts, self.ends)
+        return *times, *self.payload_arrays()
 
-    def columns(self, begin: LExpr, end: LExpr, value: LoopValue) -> list[LExpr]:
-        """The entries of snapshots, in the order of the arrays."""
+    def payload_columns(self, value: LoopValue) -> list[LExpr]:
+        """The entries of payloads, in the order of their arrays."""
         fields = value.fields or (value,)
         flags = zip(fields, self.validity, strict=True)
         valid = (field.valid for field, array in flags if array is not None)
-        return [begin, end, *(field.scalar for field in fields), *valid]
+        return [*(field.scalar for field in fields), *valid]
+
+    def columns(self, begin: LExpr, end: LExpr, value: LoopValue) -> list[LExpr]:
+        """The entries of snapshots, in the order of the arrays."""
+        times = () if self.implicit else (begin, end)
+        return [*times, *self.payload_columns(value)]
 
     def with_arrays(self, arrays: tuple[Array, ...]) -> "OutputArrays":
         """Replace the arrays, in the order of `arrays()`."""
@@ -119,7 +131,8 @@ def write_snapshot(
     end: LExpr,
 ) -> None:
     """Store a snapshot; one that is φ is overwritten by the next."""
-    block.add(Store(out.starts, at, begin), Store(out.ends, at, end))
+    if not out.implicit:
+        block.add(Store(out.starts, at, begin), Store(out.ends, at, end))
     write_value(block, out, at, value)
 
 
@@ -132,16 +145,6 @@ def write_value(block: Block, out: OutputArrays, at: LExpr, value: LoopValue) ->
             block.add(Store(flags, at, field.valid))
     if out.presence is not None:
         block.add(Store(out.presence, at, value.valid))
-
-
-def write_values(block: Block, out: OutputArrays, count: Var, value: LoopValue) -> None:
-    """Append the payloads of a vector."""
-    fields = value.fields or (value,)
-    for field, array, flags in zip(fields, out.values, out.validity, strict=True):
-        block.add(Store(array, count, Splat(field.scalar, array.type)))
-        if flags is not None:
-            block.add(Store(flags, count, Splat(field.valid, BOOL)))
-    block.set(count, add(count, i64(LANES)))
 
 
 def pack_snapshots(

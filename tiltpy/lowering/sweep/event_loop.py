@@ -8,7 +8,7 @@ which only the newest row is read evicts nothing.
 
 from tiltpy.abi.signature import LANES
 from tiltpy.emit.builder import Block, KernelBuilder
-from tiltpy.emit.output_arrays import OutputArrays, write_snapshot, write_value
+from tiltpy.emit.output_arrays import OutputArrays, write_snapshot
 from tiltpy.loops.build import (
     add,
     conj,
@@ -41,22 +41,21 @@ class EventLoop:
         self.operands = operands
         self.point = plan.point
         self.advances = dict(plan.advances)
-        self.dense = plan.dense
         cursor = operands.cursors[self.point]
         assert isinstance(cursor, ScanCursor)
         self.cursor = cursor
         self.row = builder.fresh(f"{cursor.rows.name}.event")
         self.time = builder.fresh("time")
         self.stop = builder.fresh(f"{cursor.rows.name}.stop")
-        self.lanes = self._choose_lanes(plan) if plan.vectorized else None
+        self.lanes = self._choose_lanes() if plan.vectorized else None
 
-    def _choose_lanes(self, plan: EventScan) -> EventVectors | RunningVectors:
+    def _choose_lanes(self) -> EventVectors | RunningVectors:
         definition, rows = self.operands.definition, self.cursor.rows
         windows = self.operands.windows.values()
         running = [each for each in windows if isinstance(each, RunningWindow)]
         if running:
             return RunningVectors(definition, rows, running)
-        return EventVectors(definition, rows, dense=plan.dense)
+        return EventVectors(definition, rows)
 
     def append(
         self, block: Block, out: OutputArrays, count: Var, now: Var, last: LExpr
@@ -78,11 +77,7 @@ class EventLoop:
                 window.advance(visit, self.time)
         inside |= {window.window: self._advance(visit, window) for window in windows}
         value = self.operands.value(visit, reads, inside, self.time)
-        if self.dense:
-            write_value(visit, out, count, value)
-        else:
-            start = sub(self.time, i64(1))
-            write_snapshot(visit, out, count, value, start, self.time)
+        write_snapshot(visit, out, count, value, sub(self.time, i64(1)), self.time)
         visit.set(count, add(count, convert(value.valid, I64)))
         visit.set(self.row, add(self.row, i64(1)))
         if self.lanes is not None:

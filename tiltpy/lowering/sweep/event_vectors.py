@@ -14,7 +14,7 @@ from tiltpy.aggregates.central_moments import uses_masked_variance
 from tiltpy.aggregates.finalize import finish
 from tiltpy.aggregates.masked_variance import MaskedVariance, in_lanes
 from tiltpy.emit.builder import Block
-from tiltpy.emit.output_arrays import OutputArrays, pack_snapshots, write_values
+from tiltpy.emit.output_arrays import OutputArrays, pack_snapshots
 from tiltpy.emit.references import references
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.emit.values import LoopValue, Reading, lower_expr
@@ -26,14 +26,11 @@ from tiltpy.types import I32
 
 
 class EventVectors:
-    """The visits of vectors of events; of a `dense` object each has a result."""
+    """The visits of vectors of events."""
 
-    def __init__(
-        self, definition: TemporalExpr, rows: ObjectRows, *, dense: bool
-    ) -> None:
+    def __init__(self, definition: TemporalExpr, rows: ObjectRows) -> None:
         self.definition = definition
         self.rows = rows
-        self.dense = dense
         _, windows = references(definition)
         self.deepest = max(map(depth, windows), default=0)
 
@@ -41,8 +38,8 @@ class EventVectors:
         """Write the results of the vector of rows from `row` on, which all exist."""
         reads = _VectorReads(block, self.rows, row)
         value = lower_expr(block, reads.leaf, self.definition.body)
-        if self.dense:
-            write_values(block, out, count, value)
+        if out.implicit:  # each event has a result
+            pack_snapshots(block, out, count, out.payload_columns(value), TRUE)
             return
         end = reads.end(0)
         columns = out.columns(sub(end, i64(1)), end, value)

@@ -17,7 +17,7 @@ from tiltpy.abi.signature import Loop, Read, RowCount, Shape
 from tiltpy.abi.slots import SlotKind
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.join_snapshots import join_snapshots
-from tiltpy.emit.output_arrays import OutputArrays, write_snapshot, write_value
+from tiltpy.emit.output_arrays import OutputArrays, write_snapshot
 from tiltpy.emit.references import uses_time
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.emit.values import LoopValue
@@ -107,6 +107,7 @@ class Sweep:
         first = self.builder.number(SlotKind.FIRST, name)
         last = self.builder.number(SlotKind.LAST, name)
         store = None
+        out = replace(out, implicit=self.dense is not None)
         if isinstance(self.short, MergeLoop):
             store = self.short.store(block, out)
         if store is None:
@@ -125,10 +126,7 @@ class Sweep:
         value = self.operands.value(body)
         value = replace(value, valid=body.name("ok", value.valid))
         at = self._output_index(body, value, count, exists, begin)
-        if self.dense is None:
-            write_snapshot(body, out, at, value, begin, until)
-        else:
-            write_value(body, out, at, value)
+        write_snapshot(body, out, at, value, begin, until)
         body.set(count, add(at, convert(value.valid, I64)))
         body.set(self.visited, after)
         if store is not None:

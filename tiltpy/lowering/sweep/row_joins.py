@@ -80,7 +80,9 @@ class RowJoins:
         """Append those that begin with a vector of rows."""
         columns = [
             block.name("now", Splat(column, array.type))
-            for column, array in zip(self._columns(value), self.before, strict=True)
+            for column, array in zip(
+                self.out.payload_columns(value), self.before, strict=True
+            )
         ]
         past = [
             block.name("past", Earlier(column, before, 1, before.type))
@@ -115,7 +117,9 @@ class RowJoins:
 
     def append_row(self, block: Block, row: LExpr, value: LoopValue) -> None:
         """Append the snapshot that begins with a row, if one does."""
-        columns = [block.name("now", column) for column in self._columns(value)]
+        columns = [
+            block.name("now", column) for column in self.out.payload_columns(value)
+        ]
         tests = [self.was, *identical(self.out, columns, list(self.before))]
         if not self._are_adjacent:
             tests.append(eq(self.rows.start_at(row), self._end_before(row)))
@@ -126,9 +130,6 @@ class RowJoins:
             block.add(Store(array, count, column))
         block.set(count, add(count, convert(begins, I64)))
         self._remember(block, columns, value.valid)
-
-    def _columns(self, value: LoopValue) -> list[LExpr]:
-        return self.out.columns(i64(0), i64(0), value)[2:]
 
     @property
     def _are_adjacent(self) -> bool:

@@ -52,11 +52,11 @@ class RowLoop:
         name = self.definition.name
         first = self.builder.number(SlotKind.FIRST, name)
         last = self.builder.number(SlotKind.LAST, name)
+        if self.definition.distinct:
+            return self._join(block, out, first, last)
         row = self.builder.fresh("row")
         body = block.inner()
         value = self._value(body, row, self.rows.value(row, self.rows.exists(row)))
-        if self.definition.distinct:
-            return self._join(block, out, first, last)
         self.implicit = value.valid == TRUE
         if self.implicit:
             write_value(body, out, sub(row, first), value)
@@ -83,7 +83,7 @@ class RowLoop:
     def _join(self, block: Block, out: OutputArrays, first: LExpr, last: LExpr) -> Var:
         """Join rows that touch and have identical values."""
         self.implicit = True
-        store = StreamStore(self.builder, out.name, out.arrays()[2:])
+        store = StreamStore(self.builder, out.name, out.payload_arrays())
         store.start(block, sub(last, first))
         joins = RowJoins(self.builder, out, self.rows, first, store)
         joins.start(block)

@@ -16,7 +16,7 @@ from tiltpy.aggregates.aggregate import (
     variables_of,
 )
 from tiltpy.emit.builder import Block
-from tiltpy.emit.output_arrays import OutputArrays, write_values
+from tiltpy.emit.output_arrays import OutputArrays, pack_snapshots
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.emit.values import LoopValue, Reading, lower_expr
 from tiltpy.ir.nodes import At, Reduce, TemporalExpr, Window
@@ -56,7 +56,7 @@ class RunningVectors:
                     raise AssertionError("an event's value and windows are seen alone")
 
         value = lower_expr(block, leaf, self.definition.body)
-        write_values(block, out, count, value)
+        pack_snapshots(block, out, count, out.payload_columns(value), TRUE)
         for window in self.windows:
             self._leave(block, window, scans)
             block.set(window.hi.row, add(row, i64(LANES)))
