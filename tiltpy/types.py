@@ -4,6 +4,7 @@ Times are signed 64-bit counts of ticks, and so are the values of the types `tim
 `duration`. A payload is a scalar, or a struct of scalars and of structs of scalars.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -288,3 +289,8 @@ class Boundary:
 
     back: Reach = Reach()
     ahead: Reach = Reach()
+
+
+def last_rows(name: str, *reaches: Mapping[str, Boundary]) -> int:
+    """Count the last rows of an input that any of some needs asks for."""
+    return max(reach[name].back.rows for reach in reaches if name in reach)

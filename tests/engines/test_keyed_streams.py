@@ -18,6 +18,7 @@ import pytest
 import tiltpy as tilt
 from tests.compare import first_difference
 from tests.compiled import snapshots
+from tests.datasets import joined
 from tests.engines.test_out_of_core import in_batches
 from tests.keyed import (
     KeyedSetting,
@@ -214,6 +215,17 @@ def sort_rows(table: pa.Table) -> pa.Table:
     return table.take(pc.sort_indices(table, sort_keys=order)).combine_chunks()
 
 
+def check_parts(
+    parts: Sequence[tilt.Result], expected: tilt.Result, *, by_key: bool
+) -> None:
+    """Check that the parts of a stream are those of a run; by key in any order."""
+    for name, output in expected.items():
+        several, whole = joined(iter(parts), name), output.to_arrow().combine_chunks()
+        if by_key:
+            several, whole = sort_rows(several), sort_rows(whole)
+        assert several.combine_chunks().equals(whole), f"~{name}"
+
+
 @pytest.mark.parametrize("kind", LIFETIMES.values())
 def test_streams_of_every_lifetime_equal_runs(kind: type[Lifetime]) -> None:
     """Nulls end a hold, too, and are no events."""
@@ -302,12 +314,7 @@ def test_strings_of_states_outlive_the_dictionaries_of_spans(keys: str) -> None:
     batches: Any = (table.slice(n, 100) for n in range(0, 4000, 100))
     parts = list(query.stream(x=batches, memory="100kB"))
     assert len(parts) > 2
-    for name in query.query.outputs:
-        several = pa.concat_tables([part[name].to_arrow() for part in parts])
-        whole = expected[name].to_arrow().combine_chunks()
-        if keys:
-            several, whole = sort_rows(several), sort_rows(whole)
-        assert several.combine_chunks().equals(whole), f"~{name}"
+    check_parts(parts, expected, by_key=bool(keys))
 
 
 def test_strings_that_no_state_has_are_forgotten() -> None:
@@ -355,12 +362,7 @@ def test_folds_over_objects_that_fold_on(keys: str, lifetime: str) -> None:
         expected = query.run(x=table)
         batches: Any = in_batches(table, Random(count))  # noqa: S311
         parts = list(query.stream(x=batches, memory="48kB"))
-        for name in query.query.outputs:
-            several = pa.concat_tables([part[name].to_arrow() for part in parts])
-            whole = expected[name].to_arrow().combine_chunks()
-            if keys:
-                several, whole = sort_rows(several), sort_rows(whole)
-            assert several.combine_chunks().equals(whole), f"~{name}"
+        check_parts(parts, expected, by_key=bool(keys))
 
 
 def test_rows_wait_for_the_next_one_of_their_key() -> None:

@@ -94,7 +94,7 @@ class ConfinedWriter:
         )
 
     def reader(self) -> str:
-        """What reads the times."""
+        """A definition's body that reads the times."""
         return self.random.choice(
             (
                 "~b[T]",

@@ -140,7 +140,7 @@ class Loop:
     distinct: bool = False
     stamped: bool = False
     linear: bool = False
-    """Whether it takes a bounded time for each visit and each row that it reads."""
+    """Takes a bounded time for each visit and each row that it reads."""
 
     @property
     def is_unbounded(self) -> bool:
@@ -149,7 +149,7 @@ class Loop:
 
     @property
     def shares_times(self) -> bool:
-        """Whether its snapshots have the times of rows of its first `Read`."""
+        """Tell whether its snapshots have the times of rows of its first `Read`."""
         return self.implicit_times and self.shape in (Shape.ROWS, Shape.SWEEP)
 
     @property
@@ -253,7 +253,7 @@ class Signature:
 
     @property
     def resumes(self) -> bool:
-        """Whether a call can go on from the states that the one before has left."""
+        """Tell whether a call can go on from states that the one before has left."""
         return self.refuse_states() is None
 
     def refuse_states(self, *, in_chains: bool = False) -> str | None:

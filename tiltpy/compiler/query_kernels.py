@@ -101,9 +101,20 @@ class QueryKernels(ForkSafe):
         return code
 
     @cached_property
+    def _folds(self) -> tuple[tuple[Reduce, FoldSummary], ...]:
+        """The reductions over windows that fold on, with their summaries."""
+        known = {each.name: each for each in self.query.reductions}
+        return tuple(
+            (node, summarize(node, known))
+            for definition in self.query.definitions
+            for node in reductions(definition)
+            if node.window.folds_on
+        )
+
+    @cached_property
     def warmup_rows(self) -> int:
         """The rows from which states of windows that fold on are guessed."""
-        rows = [summary.rows or 0 for _, summary in self._folds()]
+        rows = [summary.rows or 0 for _, summary in self._folds]
         least = self._options.costs.run.warmup_rows
         return max((each or least for each in rows), default=0)
 
@@ -113,18 +124,10 @@ class QueryKernels(ForkSafe):
         refusal = self.sweep_code.signature.refuse_states()
         if refusal is not None:
             return refusal
-        for node, summary in self._folds():
+        for node, summary in self._folds:
             if summary.rows is None:
                 return f"{node.reduction} of ~{node.window.object} never forgets a row"
         return None
-
-    def _folds(self) -> Iterator[tuple[Reduce, FoldSummary]]:
-        """Yield the reductions over windows that fold on, with their summaries."""
-        known = {each.name: each for each in self.query.reductions}
-        for definition in self.query.definitions:
-            for node in reductions(definition):
-                if node.window.folds_on:
-                    yield node, summarize(node, known)
 
     def codes(self) -> Iterator[LazyCode]:
         """List the kernels that are in memory so far."""

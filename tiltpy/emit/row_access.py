@@ -63,7 +63,7 @@ class ObjectRows:
 
     @property
     def complete(self) -> bool:
-        """Whether every row is a snapshot (no null row)."""
+        """Tell whether every row is a snapshot: none is null."""
         flags = self.presence if isinstance(self.type, Struct) else self.validity[0]
         return flags is None
 

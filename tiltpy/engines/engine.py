@@ -11,9 +11,8 @@ from dataclasses import dataclass, field, replace
 from tiltpy.ir.nodes import Query, TemporalExpr
 from tiltpy.runtime.arrays.dictionary import NO_STRINGS, Strings
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
-from tiltpy.runtime.arrow.encode_strings import encode
 from tiltpy.runtime.arrow.timestamps import OutputStamp
-from tiltpy.runtime.execution.call_states import CallStates
+from tiltpy.runtime.execution.call_states import CallStates, encode_rows
 from tiltpy.runtime.execution.kernel import Kernels
 from tiltpy.runtime.execution.output_group import OutputGroup
 from tiltpy.runtime.execution.run_options import RunOptions
@@ -143,8 +142,7 @@ class Engine:
         check_cells(self.group.query, rows)
         if state.states is not None:
             rows = {name: buffer.as_overlapping() for name, buffer in rows.items()}
-        begin = encode if state.states is None else state.states.encode
-        coded, strings = begin(self.group.vocabulary, rows)
+        coded, strings = encode_rows(self.group.vocabulary, rows, state.states)
         layouts = {name: buffer.abi_layout() for name, buffer in coded.items()}
         kernels = self.group.compile_for(layouts)
         whole = ranges is None

@@ -18,9 +18,8 @@ from tiltpy.plan.key_traits import KeyTraits
 from tiltpy.runtime.arrays.dictionary import NO_STRINGS, Strings
 from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
-from tiltpy.runtime.arrow.encode_strings import encode
 from tiltpy.runtime.arrow.timestamps import OutputStamp
-from tiltpy.runtime.execution.call_states import CallStates
+from tiltpy.runtime.execution.call_states import CallStates, encode_rows
 from tiltpy.runtime.execution.kernel import Kernels
 from tiltpy.runtime.execution.key_domains import LATEST, KeyedRanges, RowsByKey
 from tiltpy.runtime.execution.output_group import OutputGroup
@@ -163,8 +162,7 @@ class KeyedEngine:
             name: each.buffer if isinstance(each, Groups) else each
             for name, each in rows.items()
         }
-        begin = encode if states is None else states.encode
-        coded, strings = begin(self.group.vocabulary, buffers)
+        coded, strings = encode_rows(self.group.vocabulary, buffers, states)
         return KeyedRun(
             self.group.query,
             self.group.compile_for,

@@ -219,7 +219,7 @@ class Window:
 
     @property
     def leaves_by_end(self) -> bool:
-        """Whether rows leave it where they end, in whichever order they came."""
+        """Tell whether rows leave it where they end, in whichever order they came."""
         if self.edge == "start":
             return False
         restarts = isinstance(self.limit, Since) and not self.by_row

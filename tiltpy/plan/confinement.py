@@ -39,11 +39,12 @@ NOT_TRUE = LoopValue(BOOL, FALSE, Var("there", BOOL))
 
 @dataclass(frozen=True, slots=True)
 class Confinement:
-    """Groups of reads: without a row in one of them an object has no snapshot.
+    """The condition without which an object is φ, and groups of reads.
 
-    Or it is not `true`.
+    Without a row in one of a group it has no snapshot, or it is not `true`.
     """
 
+    condition: Condition = None
     exists: tuple[Group, ...] = ()
     true: tuple[Group, ...] = ()
 
@@ -77,10 +78,9 @@ def _confine(
         for reference in every[: max(FEW, TRIED // size)]
         for absence in _absences(reference, made, known)
     ]
+    condition = exists_where(definition.body)
     true = true_where(definition.body) if definition.type == BOOL else None
-    return Confinement(
-        _groups(exists_where(definition.body), absences), _groups(true, absences)
-    )
+    return Confinement(condition, _groups(condition, absences), _groups(true, absences))
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,8 +75,8 @@ def lower(
                     builder, definition, objects, rankings, plan, is_read=is_read
                 )
             case scan:
-                groups = confined.get(definition.name, NOWHERE_CONFINED).exists
-                loop = Sweep(builder, definition, objects, rankings, scan, groups)
+                known_rows = confined.get(definition.name, NOWHERE_CONFINED)
+                loop = Sweep(builder, definition, objects, rankings, scan, known_rows)
         over = definition.tdom.rows
         layout = computed_layout(
             definition, None if over is None else objects[over].layout

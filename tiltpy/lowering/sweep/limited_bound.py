@@ -65,7 +65,7 @@ class LimitedBound:
 
     @property
     def _counts(self) -> bool:
-        """Whether the row numbers do not tell how many rows are in the window."""
+        """Tell whether rows must be counted: null rows have numbers, too."""
         return self.count is not None and not self.rows.complete
 
     def find_limit(self, block: Block, now: LExpr) -> LExpr:

@@ -45,9 +45,9 @@ from tiltpy.lowering.sweep.event_loop import EventLoop
 from tiltpy.lowering.sweep.merge_loop import MergeLoop
 from tiltpy.lowering.sweep.operands import Points, SweepOperands
 from tiltpy.lowering.sweep.ranking import Rankings
-from tiltpy.plan.confinement import Group
+from tiltpy.plan.confinement import NOWHERE_CONFINED, Confinement, Group
 from tiltpy.plan.definedness import strict_points, strict_windows
-from tiltpy.plan.existence import exists_where, is_of_points
+from tiltpy.plan.existence import is_of_points
 from tiltpy.plan.nodes import (
     EdgeScan,
     EventScan,
@@ -69,7 +69,7 @@ class Sweep:
         objects: dict[str, ObjectRows],
         rankings: Rankings,
         plan: Scan,
-        confined: tuple[Group, ...] = (),
+        confinement: Confinement = NOWHERE_CONFINED,
     ) -> None:
         self.builder = builder
         self.definition = definition
@@ -78,8 +78,8 @@ class Sweep:
         self.every_tick = self.tdom.precision == 1 and self.tdom.calendar is None
         self.every_cell = uses_time(definition)
         self.strict = strict_points(definition)
-        self.confined = confined
-        self.condition = exists_where(definition.body) if self.every_cell else None
+        known = confinement if self.every_cell else NOWHERE_CONFINED
+        self.confined, self.condition = known.exists, known.condition
         self.now = builder.fresh("now")
         self.operands = SweepOperands(
             builder, definition, objects, self.now, rankings, plan.operands
@@ -293,15 +293,13 @@ class Sweep:
         points = map(_read, self.strict)
         windows = strict_windows(self.definition)
         ranges = (Read(w.object, w.start, w.end) for w in windows if w.is_fixed)
-        groups = self.confined if self.every_cell else ()
-        alone = (group[0] for group in groups if len(group) == 1)
+        alone = (group[0] for group in self.confined if len(group) == 1)
         return self.operands.whole_cells((*points, *ranges, *alone))
 
     def _skips(self) -> tuple[Group, ...]:
         """The ranges without rows in which a loop over every cell visits changes."""
-        groups = self.confined if self.every_cell else ()
         points = ((_read(point),) for point in self.strict)
-        return tuple(dict.fromkeys((*points, *groups)))
+        return tuple(dict.fromkeys((*points, *self.confined)))
 
     def _changes(self, reads: tuple[Read, ...]) -> RowCount:
         """A bound on the changes; rows of one tick make a snapshot each."""

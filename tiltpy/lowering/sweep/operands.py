@@ -296,12 +296,12 @@ class SweepOperands:
 
     @property
     def keeps_states(self) -> bool:
-        """Whether the next call goes on from states that a window leaves."""
+        """Tell whether the next call goes on from states that a window leaves."""
         return any(self._lasting_windows())
 
     @property
     def resumes(self) -> bool:
-        """Whether states hold all that it knows of rows that only they have seen.
+        """Tell whether states hold all that it knows of rows that only they have seen.
 
         The last rows of an input are there by their number.
         """
@@ -357,7 +357,7 @@ class SweepOperands:
         return unsign_zeros(block, value) if self.definition.distinct else value
 
     def holds(self, block: Block, condition: Expr) -> LExpr:
-        """Whether a condition over the references is true at the visit."""
+        """Decide whether a condition over the references is true at the visit."""
         value = lower_expr(block, self._leaf(block), condition)
         return conj(value.valid, value.scalar)
 
@@ -498,7 +498,7 @@ class SweepOperands:
 
 
 def _cut_low(window: Window) -> int:
-    """How far back a window's edges may cut rows: only its end if it has no length."""
+    """Find how far back edges may cut rows: without a length only the end does."""
     return window.start if window.start > ALL_PAST else window.end - 1
 
 

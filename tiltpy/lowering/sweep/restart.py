@@ -77,7 +77,7 @@ class Restart:
 
     @property
     def lasts(self) -> bool:
-        """Whether it can be taken over where rows before it are there again."""
+        """Tell whether it can be taken over where rows before it are there again."""
         return not (self.window.by_row or self.window.folds_on)
 
     def take_over(self, block: Block) -> None:

@@ -28,7 +28,7 @@ FORGOTTEN = 64.0
 double's fraction, and some for the last bit to agree as well."""
 
 SEGMENTED = "segmented"
-"""What a fold is whose chunks are cut where it restarts."""
+"""The word for folds whose chunks are cut where they restart."""
 
 Matrix = NDArray[np.float64]
 
@@ -41,14 +41,19 @@ class FoldSummary:
     depend on it, and 0 if the data decide when it does not.
     """
 
-    text: str
+    parts: tuple[str, ...]
     rows: int | None
 
+    @property
+    def text(self) -> str:
+        """Its words in one line."""
+        return ", ".join(self.parts)
+
     def describe(self, one_chunk: str | None) -> str:
-        """Say what it is of a run in chunks, or in one chunk for a reason."""
+        """Describe the fold of a run in chunks, or in one chunk for a reason."""
         if self.rows is None or one_chunk is None:
             return self.text
-        parts = [part for part in self.text.split(", ") if part != SEGMENTED]
+        parts = [part for part in self.parts if part != SEGMENTED]
         return ", ".join((*parts, f"one chunk: {one_chunk}"))
 
 
@@ -57,16 +62,16 @@ def summarize(
 ) -> FoldSummary:
     """Derive the summary of a reduction over a window that folds on."""
     if isinstance(node.window.limit, Since):
-        return FoldSummary(f"{SEGMENTED}, restarts at ~{node.window.limit.object}", 0)
+        return FoldSummary((SEGMENTED, f"restarts at ~{node.window.limit.object}"), 0)
     reduction = user_reductions.get(node.reduction)
     if node.reduction == "last":
-        return FoldSummary("of the last row", 0)
+        return FoldSummary(("of the last row",), 0)
     if reduction is None:
-        return FoldSummary("of all rows, never forgets: sequential", None)
+        return FoldSummary(("of all rows", "never forgets: sequential"), None)
     try:
         return _summarize(FoldFields(reduction, _without_condition(node.element)))
     except TooManyPathsError:
-        return FoldSummary("sequential: its acc has too many paths", None)
+        return FoldSummary(("sequential: its acc has too many paths",), None)
 
 
 def _without_condition(element: Expr) -> Expr:
@@ -86,25 +91,25 @@ def _summarize(fold: FoldFields) -> FoldSummary:
     restarts = _restarts(fold)
     if not fold.registers:
         if not states:
-            return FoldSummary("of the last rows", len(fold.names))
-        return FoldSummary(f"finite, {states}", 0)
+            return FoldSummary(("of the last rows",), len(fold.names))
+        return FoldSummary(("finite", states), 0)
     reason = _refuse_affine(fold)
     if reason is not None:
         if restarts:
-            return FoldSummary(SEGMENTED, 0)
-        return FoldSummary(f"sequential: {reason}", None)
+            return FoldSummary((SEGMENTED,), 0)
+        return FoldSummary((f"sequential: {reason}",), None)
     size = len(fold.registers)
-    parts = [f"affine {size}x{size}", states, SEGMENTED if restarts else ""]
+    words = f"affine {size}x{size}", states, SEGMENTED if restarts else ""
+    parts = tuple(filter(None, words))
     rows = _forgets(fold)
     if rows is None and restarts:
         rows = 0
-    text = ", ".join(part for part in parts if part)
     if rows is None:
-        return FoldSummary(f"{text}, never forgets: sequential", None)
+        return FoldSummary((*parts, "never forgets: sequential"), None)
     if rows:
         rows += len(fold.names) + len(fold.values)
-        text = f"{text}, forgets in {rows:,} rows"
-    return FoldSummary(text, rows)
+        parts = *parts, f"forgets in {rows:,} rows"
+    return FoldSummary(parts, rows)
 
 
 def _refuse_affine(fold: FoldFields) -> str | None:

@@ -90,6 +90,17 @@ class CallStates:
         assert ours == theirs, "other states than those before"
 
 
+def encode_rows(
+    vocabulary: Vocabulary,
+    rows: Mapping[str, SnapshotBuffer],
+    states: CallStates | None,
+) -> tuple[Mapping[str, SnapshotBuffer], Strings]:
+    """Encode the rows of inputs, and the states that there are, with one dictionary."""
+    if states is None:
+        return encode(vocabulary, rows)
+    return states.encode(vocabulary, rows)
+
+
 def fresh_arrays(kinds: StateKinds, count: int) -> list[Array]:
     """Make state arrays of entries that no call has written yet."""
     return [np.full(count, _first(*kind), dtype_of(kind[1])) for kind in kinds]

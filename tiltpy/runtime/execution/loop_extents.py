@@ -80,9 +80,8 @@ class Extents(Generic[N]):
             extent = self._extent(loop, needs.get(loop.name))
             self.extents[loop.name] = extent
             owned = self.cells.get(loop.name)
-            if (
-                loop.keeps_states and owned is not None
-            ):  # its states go on to the last cell
+            if loop.keeps_states and owned is not None:
+                # Its states go on to the last cell.
                 last = choose(owned.some, owned.last, extent[1])
                 first = choose(owned.some, least(extent[0], last), extent[0])
                 extent = first, most(extent[1], last)

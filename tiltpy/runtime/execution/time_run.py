@@ -4,7 +4,7 @@ Section 6.2 of the paper. What a chunk computes depends on its cells and on the 
 near them only, so the result is the same whatever the number of workers.
 """
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -176,7 +176,12 @@ class TimeRun:
     def stitch(self, stitchers: Mapping[str, Stitcher]) -> None:
         """Compute what is wanted; each output's pieces go to its stitcher."""
         chunks, dense = self._cut() if self.ranges else ([], None)
-        work = partial(self._stitch, chunks, dense, stitchers)
+        count = sum(
+            chunk.count if isinstance(chunk, Coverage) else len(chunk[0])
+            for chunk in chunks
+        )
+        tasks = map(partial(self._task, dense), chunks)
+        work = partial(self._stitch, tasks, count, stitchers)
         if are_quick(self._times(chunks), self.costs):
             work()
         else:
@@ -196,16 +201,12 @@ class TimeRun:
 
     def _stitch(
         self,
-        chunks: Sequence[Chunks],
-        dense: DenseOutput | None,
+        tasks: Iterable[ChunkTask],
+        count: int,
         stitchers: Mapping[str, Stitcher],
     ) -> None:
-        count = sum(
-            chunk.count if isinstance(chunk, Coverage) else len(chunk[0])
-            for chunk in chunks
-        )
         done = 0
-        for more, pieces, cells in self._results(chunks, count, dense):
+        for more, pieces, cells in self._results(tasks, count):
             for name, piece in pieces.items():
                 stitchers[name].add(piece, cells.get(name))
             done += more
@@ -277,9 +278,7 @@ class TimeRun:
             for loop in self.sweep.signature.loops
         }
 
-    def _results(
-        self, chunks: Sequence[Chunks], count: int, dense: DenseOutput | None
-    ) -> Generator[Done]:
+    def _results(self, tasks: Iterable[ChunkTask], count: int) -> Generator[Done]:
         workers = self._count_workers(count)
         scratch = [ScratchArrays() for _ in range(min(workers, count))]
         if self.coverage.resumes:
@@ -293,9 +292,8 @@ class TimeRun:
             )
             yield from carried.compute(self._cuts, scratch)
             return
-        task = partial(self._task, dense)
-        for tasks in in_rounds(map(task, chunks), self.costs):
-            yield from compute(tasks, scratch)
+        for round_ in in_rounds(tasks, self.costs):
+            yield from compute(round_, scratch)
 
     def _task(self, dense: DenseOutput | None, chunks: Chunks) -> ChunkTask:
         """Make the calls that compute chunks."""

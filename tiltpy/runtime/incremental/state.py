@@ -22,7 +22,7 @@ from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.incremental.concat import drop_before, gather
 from tiltpy.runtime.incremental.sources import EventSource
 from tiltpy.runtime.ingest.read_input import InputRows
-from tiltpy.types import ENDLESS, STRING, Boundary, Type, columns
+from tiltpy.types import ENDLESS, STRING, Boundary, Type, columns, last_rows
 
 BOTH_TIMES = 16
 """The bytes of a start and an end."""
@@ -194,8 +194,7 @@ class OutputProgress:
 
     def count_last(self, name: str) -> int:
         """Count the rows of an input that it needs from before its horizon."""
-        reaches = self.reach, self.resumed_reach or {}
-        return max(reach[name].back.rows for reach in reaches if name in reach)
+        return last_rows(name, self.reach, self.resumed_reach or {})
 
 
 def start_outputs(query: Query) -> dict[str, OutputProgress]:

@@ -28,7 +28,7 @@ from tiltpy.runtime.keyed.held_rows import Heads
 from tiltpy.runtime.keyed.join import join_by_key, no_rows
 from tiltpy.runtime.keyed.row_store import RowStore
 from tiltpy.runtime.keyed.snapshots import KeyedSnapshots
-from tiltpy.types import ALL_FUTURE, ENDLESS, Boundary
+from tiltpy.types import ALL_FUTURE, ENDLESS, Boundary, last_rows
 
 NEVER = ENDLESS
 
@@ -362,5 +362,4 @@ class KeyProgress:
         """Count the rows of an input that a key needs from before its horizon."""
         if self.finished or name not in self.reach:
             return 0
-        reaches = self.reach, self.resumed_reach or {}
-        return max(reach[name].back.rows for reach in reaches if name in reach)
+        return last_rows(name, self.reach, self.resumed_reach or {})
