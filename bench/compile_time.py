@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 import tiltpy as tilt
 from tiltpy.abi.layouts import Layout
-from tiltpy.codegen.jit import host
+from tiltpy.codegen.machine_code import host
 from tiltpy.compiler.query_kernels import Compiler
 from tiltpy.engines.local import bind_inputs
 from tiltpy.frontend.text.grammar import parser

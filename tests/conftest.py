@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from tests.costs import set_default_costs
-from tiltpy.compiler import query_kernels
+from tiltpy.compiler import stages
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -31,7 +31,7 @@ def pytest_configure(config: pytest.Config) -> None:
     over few rows have the kernels of those over many: tests are for these. What users
     have with few rows is in `test_few_rows`, and in some random settings.
     """
-    query_kernels.VERIFY_KERNELS = True
+    stages.VERIFY_KERNELS = True
     set_default_costs(baseline_rows=0)
     if not hasattr(config, "workerinput"):
         folder = TemporaryDirectory(prefix="tiltpy-cache-")

@@ -26,7 +26,7 @@ from tiltpy.errors import DataError, QueryError, QueryErrors
 from tiltpy.ir.nodes import Query
 from tiltpy.library import sma
 from tiltpy.limits import MAX_STATEMENTS
-from tiltpy.passes import PASS_NAMES
+from tiltpy.passes.pipeline import PASS_NAMES
 
 T = TypeVar("T")
 QUERIES = 25

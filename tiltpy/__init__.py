@@ -47,6 +47,9 @@ from tiltpy.runtime.arrow.parquet_scan import ParquetScan, scan_parquet
 from tiltpy.runtime.results.result import OutputTable, Result
 from tiltpy.types import SCALARS, STRING, TIME, Struct
 
+if not gc.get_freeze_count():  # so that it is old already, and not looked at next
+    gc.freeze()
+    gc.unfreeze()
 if _collecting:
     gc.enable()
 del gc

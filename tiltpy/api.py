@@ -6,25 +6,17 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from tiltpy.argument_checks import check_argument, check_path
-from tiltpy.check_reductions import check_agreement
 from tiltpy.compiler.options import CompileOptions
 from tiltpy.compiler.output_selection import split_by_keys
 from tiltpy.compiler.query_kernels import Compiler
 from tiltpy.engines.local import bind_inputs, run_parts
-from tiltpy.engines.out_of_core import stream
 from tiltpy.errors import TiltError, warn
-from tiltpy.explain.card import query_card, summarize
-from tiltpy.explain.forms import FORMS
-from tiltpy.explain.outline import make_outline
-from tiltpy.explain.report import explain_stages, read_data
 from tiltpy.frontend import parse as text
 from tiltpy.frontend.python import builder
 from tiltpy.inputs import BoundInput
 from tiltpy.ir.identity import identity
 from tiltpy.ir.nodes import Query
-from tiltpy.ir.print.query import format_query
 from tiltpy.memory_sizes import size_of
-from tiltpy.passes import resolve_boundaries
 from tiltpy.passes.analyses.row_inputs import row_inputs
 from tiltpy.passes.separate_states import separate_states
 from tiltpy.run_arguments import Arguments, read_options
@@ -35,7 +27,6 @@ from tiltpy.runtime.execution.quick_work import reads_quickly
 from tiltpy.runtime.execution.run_options import Progress, RunOptions
 from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.ingest.binding import InputBinding, check_bound
-from tiltpy.runtime.results.file_sink import write_results
 from tiltpy.runtime.results.key_columns import Order
 from tiltpy.runtime.results.result import Result
 from tiltpy.time_literals import Length, Moment
@@ -154,6 +145,8 @@ class CompiledQuery:
 
         def work() -> Result:
             if check_reductions:
+                from tiltpy.check_reductions import check_agreement  # noqa: PLC0415 - late
+
                 bound = bind_inputs(self.query, bindings, allow_sort=allow_sort)
                 compiling = self._compiler.options
                 check_agreement(self.query, bound, request, options, compiling)
@@ -216,6 +209,11 @@ class CompiledQuery:
         memory: int | str,
         hidden: HiddenRows,
     ) -> Iterator[Result]:
+        from tiltpy.engines.out_of_core import stream  # noqa: PLC0415 - late
+        from tiltpy.passes.resolve_boundaries import (  # noqa: PLC0415 - late
+            resolve_boundaries,
+        )
+
         bindings = self._bindings(frames)
         inputs = tuple(
             replace(one, lifetime=one.lifetime or bindings[one.name].lifetime)
@@ -264,6 +262,8 @@ class CompiledQuery:
         )
         hidden = self._hidden_rows(request)
         results = self._stream(request, frames, options, memory, hidden)
+        from tiltpy.runtime.results.file_sink import write_results  # noqa: PLC0415 - late
+
         counts = write_results(results, paths)
         _warn(hidden)
         return counts
@@ -320,6 +320,13 @@ class CompiledQuery:
         The other formats show what refers to what, and what was fused into one loop: a
         "tree" of text, "json", or a graph as "dot" (Graphviz) or "mermaid".
         """
+        from tiltpy.explain.forms import FORMS  # noqa: PLC0415 - late
+        from tiltpy.explain.outline import make_outline  # noqa: PLC0415 - late
+        from tiltpy.explain.report import (  # noqa: PLC0415 - late
+            explain_stages,
+            read_data,
+        )
+
         if format not in ("stages", *FORMS):
             known = ", ".join(f"'{name}'" for name in ("stages", *FORMS))
             raise TiltError(f"there is no format {format!r} to explain in; use {known}")
@@ -337,12 +344,21 @@ class CompiledQuery:
         return escape_lines(shown)
 
     def __str__(self) -> str:
+        from tiltpy.ir.print.query import format_query  # noqa: PLC0415 - late
+
         return format_query(self.query)
 
     def _repr_html_(self) -> str:
+        from tiltpy.explain.card import query_card  # noqa: PLC0415 - late
+        from tiltpy.passes.resolve_boundaries import (  # noqa: PLC0415 - late
+            resolve_boundaries,
+        )
+
         return query_card(resolve_boundaries(self.query))
 
     def __repr__(self) -> str:
+        from tiltpy.explain.card import summarize  # noqa: PLC0415 - late
+
         return f"<query {summarize(self.query, '->')}>"
 
 

@@ -11,15 +11,17 @@ import pyarrow as pa
 
 import tiltpy as tilt
 from tests.costs import set_default_costs
-from tiltpy.compiler import lazy_code, query_kernels
+from tiltpy.codegen import jit
+from tiltpy.compiler import stages
+from tiltpy.passes import pipeline
 from tiltpy.types import Struct, columns
 
 STAGES = {
-    "compile_object": lazy_code,
-    "optimize": query_kernels,
-    "lower": query_kernels,
+    "compile_object": jit,
+    "optimize": pipeline,
+    "lower": stages,
 }
-"""The stages that are counted, and the modules that call them."""
+"""The stages that are counted, and modules that have them."""
 VALUES = (0.5, -2.25, 3.0, 0.0, 1.5, float("nan"), -0.75, 8.0)
 
 

@@ -16,7 +16,7 @@ from tests.random.queries import random_case
 from tiltpy.abi.layouts import Layout, TimeLayout
 from tiltpy.abi.signature import Signature
 from tiltpy.codegen.cache.codec import MalformedError, classes, codec
-from tiltpy.codegen.jit import Effort, ObjectCode
+from tiltpy.codegen.machine_code import Effort, ObjectCode
 from tiltpy.compiler.options import CompileOptions
 from tiltpy.compiler.query_kernels import QueryKernels
 from tiltpy.frontend.parse import parse

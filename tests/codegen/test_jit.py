@@ -8,6 +8,7 @@ import pyarrow as pa
 
 import tiltpy as tilt
 from tiltpy.codegen import jit
+from tiltpy.codegen.machine_code import Drivers, MachineCode
 from tiltpy.loops.nodes import LoopKernel
 
 STRIDED = """
@@ -57,9 +58,9 @@ def test_a_compiled_query_leaves_it_on() -> None:
 def test_code_keeps_the_loops_over_its_calls() -> None:
     """Two threads that compile first make them twice, and only one stays known."""
     kernel = LoopKernel((), (), ())
-    drivers = jit.Drivers(jit.compile_drivers())
+    drivers = Drivers(jit.compile_drivers())
     kept = weakref.ref(drivers)
-    code = jit.MachineCode(jit.compile_object(kernel), lambda: kernel, drivers)
+    code = MachineCode(jit.compile_object(kernel), drivers)
     del drivers
     gc.collect()
     assert kept() is not None

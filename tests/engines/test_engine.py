@@ -16,7 +16,7 @@ from tiltpy.interpreter.evaluate import Snapshot, interpret
 from tiltpy.ir.nodes import Query
 from tiltpy.ir.print.query import format_query
 from tiltpy.lifetimes import Interval
-from tiltpy.passes import resolve_boundaries
+from tiltpy.passes.resolve_boundaries import resolve_boundaries
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrow.timestamps import output_stamp
 from tiltpy.runtime.execution.output_group import OutputGroup

@@ -45,7 +45,7 @@ from tiltpy.interpreter.keys import Key, key_order
 from tiltpy.ir.keys import keys_of
 from tiltpy.ir.print.query import format_query
 from tiltpy.lifetimes import LIFETIMES, Interval, Lifetime
-from tiltpy.passes import resolve_boundaries
+from tiltpy.passes.resolve_boundaries import resolve_boundaries
 from tiltpy.passes.separate_states import separate_states
 from tiltpy.runtime.arrays.dictionary import Strings
 from tiltpy.runtime.arrow.encode_strings import Vocabulary

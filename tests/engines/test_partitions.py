@@ -17,7 +17,7 @@ from tiltpy.engines.partition import (
 from tiltpy.interpreter.evaluate import Event, Snapshot
 from tiltpy.ir.print.query import format_query
 from tiltpy.lifetimes import Interval
-from tiltpy.passes import resolve_boundaries
+from tiltpy.passes.resolve_boundaries import resolve_boundaries
 from tiltpy.runtime.arrow.timestamps import output_stamp
 from tiltpy.runtime.execution.output_group import OutputGroup
 from tiltpy.runtime.execution.run_options import RunOptions

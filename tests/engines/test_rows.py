@@ -19,7 +19,7 @@ from tiltpy.frontend.parse import parse
 from tiltpy.interpreter.evaluate import Event, Snapshot, interpret
 from tiltpy.ir.print.query import format_query
 from tiltpy.lifetimes import LIFETIMES, Lifetime
-from tiltpy.passes import resolve_boundaries
+from tiltpy.passes.resolve_boundaries import resolve_boundaries
 from tiltpy.runtime.execution.output_group import OutputGroup
 from tiltpy.runtime.execution.run_options import RunOptions
 from tiltpy.runtime.execution.time_domain import Request

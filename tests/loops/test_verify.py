@@ -22,7 +22,7 @@ from tests.random.keyed_queries import random_fold_case, random_keyed_case
 from tests.random.queries import Case, random_case
 from tiltpy.abi.layouts import Layout, SamplingGrid, TimeLayout
 from tiltpy.abi.signature import LANES, PaneAggregation
-from tiltpy.compiler import query_kernels
+from tiltpy.compiler import stages
 from tiltpy.compiler.options import CompileOptions
 from tiltpy.compiler.output_selection import split_by_keys
 from tiltpy.compiler.query_kernels import QueryKernels
@@ -731,7 +731,7 @@ def test_moments_of_what_no_row_decides_pass() -> None:
 
 
 def test_all_that_tests_lower_is_verified() -> None:
-    assert query_kernels.VERIFY_KERNELS
+    assert stages.VERIFY_KERNELS
 
     def lower_badly(*arguments: Any) -> LoweredKernel:
         lowered = lower(*arguments)
@@ -740,8 +740,8 @@ def test_all_that_tests_lower_is_verified() -> None:
 
     query, layouts = parse(test_lowering.WHERE), {"m": test_lowering.INTERVALS}
     options = CompileOptions(cache=False)
-    with patch.object(query_kernels, "lower", lower_badly):
+    with patch.object(stages, "lower", lower_badly):
         with pytest.raises(AssertionError, match="v = j: a variable is assigned"):
             QueryKernels(query, layouts, options)
-        with patch.object(query_kernels, "VERIFY_KERNELS", new=False):
+        with patch.object(stages, "VERIFY_KERNELS", new=False):
             QueryKernels(query, layouts, options)

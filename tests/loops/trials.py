@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tests.runtime.execution.fences import Fences
 from tiltpy.codegen import jit
 from tiltpy.codegen.llvm.module import emit_module
+from tiltpy.codegen.machine_code import Drivers, MachineCode, host
 from tiltpy.loops.build import i64
 from tiltpy.loops.nodes import Array, For, LoopKernel, Stmt, Var
 from tiltpy.runtime.arrays.pool import dtype_of
@@ -19,7 +20,7 @@ from tiltpy.types import BOOL, I64, Scalar
 Number = TypeVar("Number", bound=np.generic)
 Numbers = NDArray[np.generic]
 
-HOST = jit.host()
+HOST = host()
 PACKS = "+avx512f" in HOST.features
 WITHOUT = replace(
     HOST,
@@ -88,14 +89,14 @@ class Trial:
         code.call(slots.ctypes.data)
 
 
-def compiled(kernel: LoopKernel) -> jit.MachineCode:
+def compiled(kernel: LoopKernel) -> MachineCode:
     """A kernel in memory, alone."""
-    return jit.MachineCode(jit.compile_object(kernel), lambda: kernel, drivers())
+    return MachineCode(jit.compile_object(kernel), drivers())
 
 
 @cache
-def drivers() -> jit.Drivers:
-    return jit.Drivers(jit.compile_drivers())
+def drivers() -> Drivers:
+    return Drivers(jit.compile_drivers())
 
 
 def same(found: Numbers, meant: Numbers) -> bool:

@@ -19,9 +19,9 @@ from tiltpy.ir.nodes import (
 )
 from tiltpy.ir.traversal import depth, walk
 from tiltpy.limits import MAX_DEPTH
-from tiltpy.passes import optimize
 from tiltpy.passes.analyses.strictness import never_phi, strict_in
 from tiltpy.passes.fuse_operators import fuse_operators
+from tiltpy.passes.pipeline import optimize
 
 
 @pytest.mark.parametrize("case", FUSED, ids=lambda case: case.name)

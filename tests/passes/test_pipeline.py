@@ -27,8 +27,9 @@ from tiltpy.ir.nodes import (
 from tiltpy.ir.print.query import format_query
 from tiltpy.ir.traversal import source_cuts
 from tiltpy.limits import MAX_DEPTH
-from tiltpy.passes import PASS_NAMES, boundary_of, inputs_of, optimize
 from tiltpy.passes.operation_count import count_least, count_operations
+from tiltpy.passes.pipeline import PASS_NAMES, optimize
+from tiltpy.passes.resolve_boundaries import boundary_of, inputs_of
 from tiltpy.types import F64, Boundary, Reach, TDom
 
 # Boundaries

@@ -3,7 +3,7 @@
 import pytest
 
 from tiltpy.frontend.parse import parse
-from tiltpy.passes import optimize
+from tiltpy.passes.pipeline import optimize
 from tiltpy.passes.streamed_keys import find_key_traits
 from tiltpy.plan.key_traits import KeyTraits
 

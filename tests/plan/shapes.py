@@ -26,7 +26,7 @@ from tiltpy.abi.slots import OF_STRINGS, SlotKind
 from tiltpy.aggregates.central_moments import ORDERS
 from tiltpy.aggregates.masked_variance import MaskedVariance
 from tiltpy.aggregates.pane_fold import Pane
-from tiltpy.compiler import query_kernels
+from tiltpy.compiler import stages
 from tiltpy.costs import Costs
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.cell_arrays import Bitmap, CellArrays
@@ -241,8 +241,8 @@ class Census:
         """Count what is lowered and run in here."""
         with ExitStack() as stack:
             for name in ("lower", "lower_vector"):
-                wrapped = self._observed(getattr(query_kernels, name))
-                stack.enter_context(patch.object(query_kernels, name, wrapped))
+                wrapped = self._observed(getattr(stages, name))
+                stack.enter_context(patch.object(stages, name, wrapped))
             for called in (SweepChunks, VectorChunks):
                 after = _after(called.__init__, self._called)
                 stack.enter_context(patch.object(called, "__init__", after))

@@ -1,17 +1,12 @@
-"""LLVM IR to machine code: one execution engine per kernel, freed with it.
+"""LLVM IR to machine code.
 
 The target machine is given to the pass builder, or LLVM has no cost model and
-vectorises nothing. Kernels are called through ctypes, which releases the GIL.
+vectorises nothing.
 """
 
-import ctypes
-import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from enum import Enum
-from functools import cache, partial
 
 import llvmlite.binding as llvm
 from llvmlite.binding import ffi
@@ -19,6 +14,7 @@ from llvmlite.binding import ffi
 from tiltpy.abi.signature import LANES
 from tiltpy.codegen.llvm.drivers import DRIVERS
 from tiltpy.codegen.llvm.module import emit_module
+from tiltpy.codegen.machine_code import Effort, MachineCode, ObjectCode, host
 from tiltpy.costs import DEFAULT_COSTS, Costs
 from tiltpy.forks import ForkSafe
 from tiltpy.loops.nodes import LoopKernel, has_loop
@@ -27,168 +23,11 @@ from tiltpy.loops.nodes import LoopKernel, has_loop
 # snapshot was cut in two (`test_sweeps`).
 llvm.set_option("tiltpy", "-enable-phi-of-ops=false")
 
-# A process forks between two calls of LLVM, whose state is whole then, and not locked.
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=ffi.lib._lock.__enter__,  # noqa: SLF001
-        after_in_child=ffi.lib._lock.__exit__,  # noqa: SLF001
-        after_in_parent=ffi.lib._lock.__exit__,  # noqa: SLF001
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """The machine that code is generated for."""
-
-    triple: str
-    cpu: str
-    features: str
-
-
-@cache
-def host() -> Target:
-    """Describe this machine."""
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    return Target(
-        llvm.get_process_triple(),
-        llvm.get_host_cpu_name(),
-        llvm.get_host_cpu_features().flatten(),
-    )
-
-
-class Effort(Enum):
-    """The passes of LLVM that a kernel goes through.
-
-    Only counted loops over single values vectorise and are worth all of its passes. A
-    sweep runs as fast after the few that put variables into registers, and compiles in
-    a third of the time; so do explicit lanes once what they compute twice is shared.
-    """
-
-    NONE = "none"
-    SCALAR = "scalar"
-    LANES = "lanes"
-    FULL = "full"
-
 
 def _level(effort: Effort, text: str, costs: Costs) -> int:
     """Choose the level at which the instructions of LLVM IR are selected."""
     is_long = text.count("\n") > costs.optimized_lines
     return 0 if effort is Effort.NONE or is_long else 3
-
-
-@dataclass(frozen=True, slots=True)
-class ObjectCode:
-    """A kernel compiled for this machine: relocatable code, which can be kept."""
-
-    code: bytes = field(repr=False)
-    effort: Effort
-    seconds: dict[str, float]
-    """Of the stages of compiling it."""
-    level: int = 3
-    """At which its instructions were selected."""
-
-
-_FLAG = ctypes.c_int64(0)
-NEVER = ctypes.addressof(_FLAG)
-"""The address of a stop flag that is never set."""
-
-
-class Drivers:
-    """The loops over calls of kernels, in memory (see `drivers`)."""
-
-    def __init__(self, code: bytes) -> None:
-        self._engine = _load(code)
-        address = self._engine.get_function_address
-        self.call_many: Callable[[int, int, int, int], object] = _CALL_MANY(
-            address("call_many")
-        )
-        self.call_appending: Callable[[int, int, int, int, int, int, int], object] = (
-            _CALL_APPENDING(address("call_appending"))
-        )
-        self.copy_selected: Callable[[int, int, int, int], object] = _COPY_SELECTED(
-            address("copy_selected")
-        )
-
-
-class MachineCode:
-    """A compiled kernel in memory, to be called without holding the GIL.
-
-    It lies at `address`, and `call(slots)` executes it over the argument array at an
-    address (see `abi`); `call_many` and `call_appending` make many calls (see
-    `drivers`). All of them end early when the flag at the address `stop` is set.
-    `loops` returns the kernel that the code was made of, for those who print it.
-    """
-
-    def __init__(
-        self, code: ObjectCode, loops: Callable[[], LoopKernel], drivers: Drivers
-    ) -> None:
-        self.effort = code.effort
-        self._level = code.level
-        self._loops = loops
-        self._engine = _load(code.code)
-        self.address: int = self._engine.get_function_address("kernel")
-        self._call: Callable[[int, int], object] = _CALL(self.address)
-        self._drivers = drivers  # whose code goes with them
-        self.call_many = drivers.call_many
-        self.call_appending: Callable[[int, int, int, int, int, int], object] = partial(
-            drivers.call_appending, self.address
-        )
-
-    def call(self, slots: int, stop: int = NEVER) -> None:
-        """Execute it over the argument array at an address."""
-        self._call(slots, stop)
-
-    def copy_selected(self, source: int, flags: int, count: int, target: int) -> None:
-        """Copy the selected numbers of an array (see `drivers`)."""
-        self._drivers.copy_selected(source, flags, count, target)
-
-    def optimized_ir(self) -> str:
-        """Format the LLVM IR after optimization."""
-        module, _ = self._optimize()
-        return str(module)
-
-    def assembly(self) -> str:
-        """Format the machine code."""
-        module, machine = self._optimize()
-        with _STRENGTH_REDUCTION.off():
-            return str(machine.emit_assembly(module))
-
-    def _optimize(self) -> tuple[llvm.ModuleRef, llvm.TargetMachine]:
-        text = _emit(self._loops())
-        machine = _machine(self._level)
-        return _optimize(text, machine, self.effort), machine
-
-
-_CALL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
-_CALL_MANY = ctypes.CFUNCTYPE(
-    None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p
-)
-_CALL_APPENDING = ctypes.CFUNCTYPE(
-    None,
-    ctypes.c_void_p,
-    ctypes.c_void_p,
-    ctypes.c_int64,
-    ctypes.c_int64,
-    ctypes.c_void_p,
-    ctypes.c_int64,
-    ctypes.c_void_p,
-)
-_COPY_SELECTED = ctypes.CFUNCTYPE(
-    None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p
-)
-
-
-def _load(code: bytes) -> llvm.ExecutionEngine:
-    """Load relocatable code into an engine that holds nothing else."""
-    machine = llvm.Target.from_triple(host().triple).create_target_machine()
-    empty = llvm.parse_assembly("")
-    engine = llvm.create_mcjit_compiler(empty, machine)
-    # An engine is made with a module; to generate the code of nothing takes a while.
-    engine.remove_module(empty)
-    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
-    engine.finalize_object()
-    return engine
 
 
 def _machine(level: int) -> llvm.TargetMachine:
@@ -334,6 +173,26 @@ def compile_object(
         "machine code": time.perf_counter() - optimized,
     }
     return ObjectCode(code, effort, seconds, level)
+
+
+def format_optimized(kernel: LoopKernel, code: MachineCode) -> str:
+    """Format the LLVM IR of a kernel after optimization, as its code was made."""
+    module, _ = _optimize_again(kernel, code)
+    return str(module)
+
+
+def format_assembly(kernel: LoopKernel, code: MachineCode) -> str:
+    """Format the machine code of a kernel."""
+    module, machine = _optimize_again(kernel, code)
+    with _STRENGTH_REDUCTION.off():
+        return str(machine.emit_assembly(module))
+
+
+def _optimize_again(
+    kernel: LoopKernel, code: MachineCode
+) -> tuple[llvm.ModuleRef, llvm.TargetMachine]:
+    machine = _machine(code.level)
+    return _optimize(_emit(kernel), machine, code.effort), machine
 
 
 def compile_drivers() -> bytes:

@@ -9,5 +9,7 @@
     Arrow + code      -> runtime    -> Result           chunks, workers, Arrow
 
 Data (or `explain`) decide which layouts a query is compiled for; kernels are kept for
-every combination of layouts that it has met.
+every combination of layouts that it has met. `stages.py` and the modules that it needs
+are imported when something has to be compiled or printed: a run whose kernels are on
+disk starts without them.
 """

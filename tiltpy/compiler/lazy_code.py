@@ -2,28 +2,31 @@
 
 from collections.abc import Callable
 from functools import cache, partial
+from typing import TYPE_CHECKING
 
 from tiltpy.abi.signature import Signature
 from tiltpy.codegen.cache.compile_cache import NO_CACHE, CompileCache, open_cache
-from tiltpy.codegen.jit import (
-    Drivers,
-    MachineCode,
-    ObjectCode,
-    compile_drivers,
-    compile_object,
-)
+from tiltpy.codegen.machine_code import Drivers, MachineCode, ObjectCode
 from tiltpy.compiler.options import CompileOptions
 from tiltpy.forks import ForkSafe
-from tiltpy.lowering.lowered import LoweredKernel
 from tiltpy.runtime.concurrency.offload import offload
 from tiltpy.runtime.execution.kernel import Kernel
+
+if TYPE_CHECKING:
+    from tiltpy.lowering.lowered import LoweredKernel
 
 
 @cache
 def _drivers(*, stored: bool) -> Drivers:
     """Load the loops over calls, which all kernels share."""
     store = open_cache("drivers") if stored else NO_CACHE
-    return Drivers(store.memoize("drivers", bytes, compile_drivers).value)
+    return Drivers(store.memoize("drivers", bytes, _compile_drivers).value)
+
+
+def _compile_drivers() -> bytes:
+    from tiltpy.codegen.jit import compile_drivers  # noqa: PLC0415 - late
+
+    return compile_drivers()
 
 
 class LazyCode(ForkSafe):
@@ -36,7 +39,7 @@ class LazyCode(ForkSafe):
         self,
         name: str,
         signature: Signature,
-        lower: Callable[[], LoweredKernel],
+        lower: "Callable[[], LoweredKernel]",
         store: CompileCache,
         options: CompileOptions,
     ) -> None:
@@ -60,12 +63,13 @@ class LazyCode(ForkSafe):
             if self._code is None:
                 made = self._store.memoize(self._name, ObjectCode, self._compile).value
                 self.seconds = made.seconds
-                lower = self.lower  # alone: no cycle holds the code
                 drivers = _drivers(stored=self._store is not NO_CACHE)
-                self._code = MachineCode(made, lambda: lower().kernel, drivers)
+                self._code = MachineCode(made, drivers)
             return self._code
 
     def _compile(self) -> ObjectCode:
+        from tiltpy.codegen.jit import compile_object  # noqa: PLC0415 - late
+
         lowered = self.lower()
         assert lowered.signature == self.signature, "lowering is not deterministic"
         optimize, costs = self._options.optimize, self._options.costs

@@ -1,45 +1,27 @@
 """The kernels of a query, for each combination of layouts that it meets."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache, partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from tiltpy.abi.layouts import Layout, SamplingGrid, TimeLayout
 from tiltpy.abi.signature import PaneAggregation, Signature
 from tiltpy.codegen.cache.compile_cache import NO_CACHE, CompileCache, open_cache
 from tiltpy.compiler.lazy_code import LazyCode
 from tiltpy.compiler.options import CompileOptions
-from tiltpy.costs import Costs
-from tiltpy.emit.references import reductions
 from tiltpy.forks import ForkSafe, cached_property
 from tiltpy.ir.nodes import Query, Reduce
-from tiltpy.loops.printer import format_kernel
-from tiltpy.loops.verify import verify_kernel
-from tiltpy.lowering.lowered import LoweredKernel
-from tiltpy.lowering.preaggregation.accumulate import lower_accumulate
-from tiltpy.lowering.preaggregation.finalize import lower_finalize
-from tiltpy.lowering.sweep.kernel import lower
-from tiltpy.lowering.vector.kernel import lower_vector
-from tiltpy.passes.analyses.fold_summaries import FoldSummary, summarize
-from tiltpy.passes.coarsen_domains import coarsen_domains
-from tiltpy.passes.pipeline import optimize
-from tiltpy.plan.choose import (
-    SWEEP_STRATEGIES,
-    check_strategies,
-    plan_loops,
-)
-from tiltpy.plan.nodes import DISABLED, LoopChoice, Misfit, Refusal
-from tiltpy.plan.preaggregation_plan import PaneAggregationPlan
-from tiltpy.plan.strategies.vector_kernel import plan_vector
-from tiltpy.plan.vector_plan import VectorPlan
+from tiltpy.plan.nodes import DISABLED, LoopChoice, Refusal
 from tiltpy.runtime.execution.kernel import Kernel
-from tiltpy.types import U32, Scalar, TDom
+from tiltpy.types import U32, Scalar
+
+if TYPE_CHECKING:
+    from tiltpy.compiler.stages import Stages
+    from tiltpy.lowering.lowered import LoweredKernel
+    from tiltpy.passes.analyses.fold_summaries import FoldSummary
 
 T = TypeVar("T")
-VERIFY_KERNELS = False
-"""Whether each kernel is verified once it is lowered, as the tests have it: a violation
-is a bug in lowering, whatever the data."""
 LayoutKey = frozenset[tuple[str, Layout]]
 SamplingGridKey = tuple[tuple[str, SamplingGrid], ...]
 FoldKey = tuple[str, Scalar, bool]
@@ -66,7 +48,7 @@ class QueryKernels(ForkSafe):
             "query", Query, "passes", lambda: self.stages[-1][1]
         )
         """The optimised query, with its boundaries."""
-        sweep = self._lazy("sweep", lambda: self._lower(self.choices))
+        sweep = self._lazy("sweep", lambda: self._stages.sweep(baseline=False))
         assert sweep is not None
         self.sweep_code = sweep
         self.vector_codes: dict[SamplingGridKey, LazyCode | None] = {}
@@ -78,38 +60,34 @@ class QueryKernels(ForkSafe):
     @cached_property
     def stages(self) -> tuple[tuple[str, Query], ...]:
         """The query after each pass."""
+        from tiltpy.passes.pipeline import optimize  # noqa: PLC0415 - late
+
         return optimize(self._source, self._options.disabled_passes)
+
+    @cached_property
+    def _stages(self) -> "Stages":
+        from tiltpy.compiler.stages import Stages  # noqa: PLC0415 - late
+
+        return Stages(self.query, self.layouts, self._options)
 
     @cached_property
     def choices(self) -> tuple[LoopChoice, ...]:
         """The plan of the sweep kernel for many rows."""
-        return self._plan(self._options.disabled_strategies)
-
-    def _plan(self, disabled: Iterable[str]) -> tuple[LoopChoice, ...]:
-        return plan_loops(self.query, self.layouts, self._options.costs, disabled)
-
-    def _lower(self, choices: tuple[LoopChoice, ...]) -> LoweredKernel:
-        return lower(self.query, self.layouts, choices, self._options.costs)
+        return self._stages.choices()
 
     @cached_property
     def baseline_code(self) -> LazyCode:
         """The baseline kernel: `sweep_code` itself where that has no special loops."""
         if not self.sweep_code.signature.special:
             return self.sweep_code
-        code = self._lazy("baseline", lambda: self._lower(self._plan(SWEEP_STRATEGIES)))
+        code = self._lazy("baseline", lambda: self._stages.sweep(baseline=True))
         assert code is not None
         return code
 
     @cached_property
-    def _folds(self) -> tuple[tuple[Reduce, FoldSummary], ...]:
+    def _folds(self) -> "tuple[tuple[Reduce, FoldSummary], ...]":
         """The reductions over windows that fold on, with their summaries."""
-        known = {each.name: each for each in self.query.reductions}
-        return tuple(
-            (node, summarize(node, known))
-            for definition in self.query.definitions
-            for node in reductions(definition)
-            if node.window.folds_on
-        )
+        return self._stages.folds()
 
     @cached_property
     def warmup_rows(self) -> int:
@@ -153,10 +131,10 @@ class QueryKernels(ForkSafe):
         return made.value
 
     def _lazy(
-        self, name: str, lower: Callable[[], LoweredKernel | Refusal]
+        self, name: str, lower: "Callable[[], LoweredKernel | Refusal]"
     ) -> LazyCode | None:
         """Make the code of a kernel; None where `lower` refuses."""
-        lower_once = cache(partial(_lower_and_verify, lower))
+        lower_once = cache(lower)
         signature = self._memoize(
             f"{name} signature",
             Signature | None,
@@ -185,7 +163,7 @@ class QueryKernels(ForkSafe):
             return DISABLED
         if self.vector_code(sampling_grids) is not None:
             return None
-        plan = self._plan_vector(sampling_grids)
+        plan = self._stages.plan_vector(sampling_grids)
         return plan if isinstance(plan, Refusal) else None
 
     def vector_code(
@@ -197,37 +175,10 @@ class QueryKernels(ForkSafe):
         key = tuple(sorted(sampling_grids.items(), key=lambda item: item[0]))
         with self._lock:
             if key not in self.vector_codes:
-                lower_on_grids = partial(self._lower_vector, sampling_grids)
-                self.vector_codes[key] = self._lazy(f"vector {key}", lower_on_grids)
+                self.vector_codes[key] = self._lazy(
+                    f"vector {key}", lambda: self._stages.vector(sampling_grids)
+                )
             return self.vector_codes[key]
-
-    def _lower_vector(
-        self, sampling_grids: Mapping[str, SamplingGrid]
-    ) -> LoweredKernel | Refusal:
-        plan = self._plan_vector(sampling_grids)
-        return plan if isinstance(plan, Refusal) else lower_vector(plan)
-
-    def _plan_vector(
-        self, sampling_grids: Mapping[str, SamplingGrid]
-    ) -> VectorPlan | Refusal:
-        """Plan the vector kernel for these sampling grids, with the fewest cells."""
-        bounds = {
-            name: TDom(precision=grid.period, offset=grid.phase)
-            for name, grid in sampling_grids.items()
-        }
-        fused = "fuse_operators" not in self._options.disabled_passes
-        plan = partial(
-            plan_vector,
-            layouts=self.layouts,
-            sampling_grids=sampling_grids,
-            costs=self._options.costs,
-            fused=fused,
-        )
-        coarse = coarsen_domains(self.query, bounds)
-        planned = plan(coarse)
-        if isinstance(planned, Refusal) and coarse != self.query:
-            return plan(self.query)
-        return planned
 
     def pane_aggregation(self, output: str) -> PaneAggregation | Refusal:
         """Plan the pre-aggregation of an output's windows, or refuse it."""
@@ -238,10 +189,7 @@ class QueryKernels(ForkSafe):
     def _plan_panes(self, output: str) -> PaneAggregation | Refusal:
         if "preaggregation" in self._options.disabled_strategies:
             return DISABLED
-        try:
-            return PaneAggregationPlan(self.query, output, self.layouts).aggregation()
-        except Misfit as misfit:
-            return misfit.refusal
+        return self._stages.plan_panes(output)
 
     def preaggregation_kernels(
         self, output: str, key: Scalar = U32, *, narrow: bool = False
@@ -257,20 +205,13 @@ class QueryKernels(ForkSafe):
         fold_key = output, key, narrow
         with self._lock:
             if fold_key not in self.preaggregation_codes:
-                lower_as = partial(
-                    _lower_preaggregation,
-                    self.query,
-                    output,
-                    self.layouts,
-                    key,
-                    narrow,
-                    costs=self._options.costs,
-                )
                 fold = self._lazy(
-                    f"fold {fold_key}", partial(lower_as, lower_accumulate)
+                    f"fold {fold_key}",
+                    lambda: self._stages.fold(output, key, narrow=narrow),
                 )
                 cells = self._lazy(
-                    f"cells {fold_key}", partial(lower_as, lower_finalize)
+                    f"cells {fold_key}",
+                    lambda: self._stages.cells(output, key, narrow=narrow),
                 )
                 assert fold is not None
                 assert cells is not None
@@ -278,35 +219,11 @@ class QueryKernels(ForkSafe):
             return self.preaggregation_codes[fold_key]
 
 
-def _lower_preaggregation(
-    query: Query,
-    output: str,
-    layouts: Mapping[str, Layout],
-    key: Scalar,
-    narrow: bool,
-    lower: Callable[[PaneAggregationPlan], LoweredKernel],
-    *,
-    costs: Costs,
-) -> LoweredKernel:
-    return lower(
-        PaneAggregationPlan(query, output, layouts, key, narrow=narrow, costs=costs)
-    )
-
-
-def _signature(lowered: LoweredKernel | Refusal) -> Signature | None:
+def _signature(lowered: "LoweredKernel | Refusal") -> Signature | None:
     return None if isinstance(lowered, Refusal) else lowered.signature
 
 
-def _lower_and_verify(
-    lower: Callable[[], LoweredKernel | Refusal],
-) -> LoweredKernel | Refusal:
-    lowered = lower()
-    if VERIFY_KERNELS and not isinstance(lowered, Refusal):
-        verify_kernel(lowered.kernel, len(lowered.signature.slots))
-    return lowered
-
-
-def _must_lower(lower: Callable[[], LoweredKernel | Refusal]) -> LoweredKernel:
+def _must_lower(lower: "Callable[[], LoweredKernel | Refusal]") -> "LoweredKernel":
     lowered = lower()
     assert not isinstance(lowered, Refusal)
     return lowered
@@ -349,7 +266,10 @@ class Compiler(ForkSafe):
         super().__init__()
         self.query = query
         self.options = options or CompileOptions()
-        check_strategies(self.options.disabled_strategies)
+        if self.options.disabled_strategies:
+            from tiltpy.plan.choose import check_strategies  # noqa: PLC0415 - late
+
+            check_strategies(self.options.disabled_strategies)
         self._known: dict[LayoutKey, QueryKernels] = {}
 
     def compile_for(self, layouts: Mapping[str, Layout]) -> QueryKernels:
@@ -362,6 +282,8 @@ class Compiler(ForkSafe):
 
     def kernels(self) -> frozenset[str]:
         """Format the loop IR of the kernels that runs have used so far."""
+        from tiltpy.loops.printer import format_kernel  # noqa: PLC0415 - late
+
         with self._lock:
             known = tuple(self._known.values())
         codes = (code for kernels in known for code in kernels.codes())

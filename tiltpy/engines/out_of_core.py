@@ -15,7 +15,7 @@ from tiltpy.engines.keyed_engine import KeyedEvaluation
 from tiltpy.engines.stream_parts import make_part
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Query
-from tiltpy.passes import resolve_boundaries
+from tiltpy.passes.resolve_boundaries import resolve_boundaries
 from tiltpy.runtime.arrays.pool import POOL
 from tiltpy.runtime.arrow.parquet_scan import rows_of
 from tiltpy.runtime.arrow.timestamps import OutputStamp, output_stamp

@@ -13,7 +13,8 @@ from tiltpy.engines.keyed_engine import (
     receive,
 )
 from tiltpy.ir.nodes import Query
-from tiltpy.passes import optimize, resolve_boundaries
+from tiltpy.passes.pipeline import optimize
+from tiltpy.passes.resolve_boundaries import resolve_boundaries
 from tiltpy.passes.streamed_keys import (
     check_streamed,
     find_key_traits,

@@ -3,11 +3,13 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import assert_never
 
 from tiltpy.abi.layouts import SamplingGrid, TimeLayout
 from tiltpy.abi.signature import LANES, Loop, Shape
 from tiltpy.aggregates.user_defined import Slide, slide_of
+from tiltpy.codegen.jit import format_assembly, format_optimized
 from tiltpy.compiler.lazy_code import LazyCode
 from tiltpy.compiler.query_kernels import Compiler, QueryKernels
 from tiltpy.emit.references import present_reductions, reductions
@@ -180,15 +182,18 @@ def _kernel(
     llvm: bool,
     asm: bool,
 ) -> Iterator[tuple[str, str]]:
-    code = lazy.code()
-    optimized = offload(code.optimized_ir)
-    loops = lazy.lower().signature.loops
+    code, lowered = lazy.code(), lazy.lower()
+    optimized = offload(partial(format_optimized, lowered.kernel, code))
+    loops = lowered.signature.loops
     shapes = "\n".join(_shape(loop, plans.get(loop.name), optimized) for loop in loops)
-    yield title, f"{shapes}\n\n{format_kernel(lazy.lower().kernel)}"
+    yield title, f"{shapes}\n\n{format_kernel(lowered.kernel)}"
     if llvm:
         yield f"{title}: LLVM IR", optimized
     if asm:
-        yield f"{title}: machine code", offload(code.assembly)
+        yield (
+            f"{title}: machine code",
+            offload(partial(format_assembly, lowered.kernel, code)),
+        )
 
 
 @dataclass(frozen=True, slots=True)

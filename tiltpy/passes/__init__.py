@@ -5,16 +5,3 @@ Passes of `PIPELINE` are optional. `flatten_structs`, `represent` and
 grids of the data, too, and runs before a vector kernel is lowered. `operation_count`
 estimates the code of a query and refuses too much.
 """
-
-from tiltpy.passes.pipeline import PASS_NAMES, PIPELINE, Pass, optimize
-from tiltpy.passes.resolve_boundaries import boundary_of, inputs_of, resolve_boundaries
-
-__all__ = [
-    "PASS_NAMES",
-    "PIPELINE",
-    "Pass",
-    "boundary_of",
-    "inputs_of",
-    "optimize",
-    "resolve_boundaries",
-]

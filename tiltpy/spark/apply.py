@@ -16,7 +16,7 @@ from tiltpy.ir.nodes import Query
 from tiltpy.ir.print.query import format_query
 from tiltpy.lifetimes import Lifetime
 from tiltpy.memory_sizes import size_of
-from tiltpy.passes import resolve_boundaries
+from tiltpy.passes.resolve_boundaries import resolve_boundaries
 from tiltpy.run_arguments import Arguments, read_options
 from tiltpy.runtime.arrow.timestamps import output_stamp
 from tiltpy.runtime.ingest.key_types import common_type

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from tiltpy.engines.out_of_core import stream
 from tiltpy.errors import TiltError
-from tiltpy.passes import resolve_boundaries
+from tiltpy.passes.resolve_boundaries import resolve_boundaries
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array
 from tiltpy.runtime.arrays.views import values_of
 from tiltpy.runtime.execution.output_group import OutputGroup

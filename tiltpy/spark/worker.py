@@ -14,7 +14,7 @@ from tiltpy.engines.partition import (
     run_partition,
 )
 from tiltpy.errors import TiltError
-from tiltpy.passes import resolve_boundaries
+from tiltpy.passes.resolve_boundaries import resolve_boundaries
 from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrow.timestamps import from_ticks
 from tiltpy.runtime.execution.output_group import OutputGroup

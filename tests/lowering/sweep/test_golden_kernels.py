@@ -10,6 +10,7 @@ from tests.compiled import NO_STRATEGIES
 from tiltpy.abi.layouts import Layout, SamplingGrid, TimeLayout
 from tiltpy.abi.signature import Shape
 from tiltpy.api import CompiledQuery
+from tiltpy.codegen.jit import format_optimized
 from tiltpy.compiler.lazy_code import LazyCode
 from tiltpy.compiler.options import CompileOptions
 from tiltpy.compiler.query_kernels import QueryKernels
@@ -122,6 +123,10 @@ def vector_code(text: str, layouts: dict[str, Layout]) -> LazyCode:
     return found
 
 
+def optimized_ir(lazy: LazyCode) -> str:
+    return format_optimized(lazy.lower().kernel, lazy.code())
+
+
 def described(text: str, lowered: LoweredKernel) -> str:
     shapes = "\n".join(
         f"~{loop.name}: {loop.shape.value}" for loop in lowered.signature.loops
@@ -158,13 +163,13 @@ def test_general_shapes_can_be_asked_for() -> None:
 
 def test_a_map_vectorises() -> None:
     query = specialised("input m : f32\n~o[t] = ~m[t] + 1", {"m": SAMPLED})
-    text = query.sweep_code.code().optimized_ir()
+    text = optimized_ir(query.sweep_code)
     assert re.search(r"fadd <\d+ x float>", text)
 
 
 def test_a_window_over_samples_leaves_a_vectorised_loop() -> None:
     text = "input m : f32\n~o[t] = mean(~m[t-20:t]) > mean(~m[t-50:t])"
-    optimized = vector_code(text, {"m": SAMPLED}).code().optimized_ir()
+    optimized = optimized_ir(vector_code(text, {"m": SAMPLED}))
     assert re.search(r"fcmp ogt <16 x float>", optimized)
 
 

@@ -14,6 +14,7 @@ from tests.loops.trials import PACKS, TARGETS, I, Numbers, Trial, compiled, item
 from tests.semantics.test_numbers import edges, float_edges
 from tiltpy.abi.signature import LANES
 from tiltpy.codegen import jit
+from tiltpy.codegen.machine_code import Target
 from tiltpy.loops.build import add, eq, i64, load, lt, mul, negate, select
 from tiltpy.loops.nodes import (
     Assign,
@@ -44,7 +45,7 @@ ZERO = i64(0)
 
 
 @pytest.fixture(params=TARGETS)
-def target(request: pytest.FixtureRequest) -> Iterator[jit.Target]:
+def target(request: pytest.FixtureRequest) -> Iterator[Target]:
     """A machine to generate code for, with passes that know of it."""
     chosen = TARGETS[request.param]
     with (
@@ -321,6 +322,7 @@ def test_the_other_target_has_no_wide_registers(trial: Trial) -> None:
     texts = {}
     for name, chosen in TARGETS.items():
         with patch.object(jit, "host", lambda chosen=chosen: chosen):
-            texts[name] = compiled(trial.kernel()).assembly()
+            kernel = trial.kernel()
+            texts[name] = jit.format_assembly(kernel, compiled(kernel))
     assert ("%zmm" in texts["host"]) == PACKS
     assert "%zmm" not in texts["without AVX-512"]

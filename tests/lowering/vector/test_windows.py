@@ -19,6 +19,7 @@ from tests.costs import costing
 from tests.plain import check_engines
 from tests.plan.shapes import Census
 from tiltpy.codegen import jit
+from tiltpy.codegen.machine_code import Target, host
 from tiltpy.compiler.options import CompileOptions
 from tiltpy.interpreter.evaluate import Snapshot
 from tiltpy.interpreter.scalars import Number
@@ -245,11 +246,11 @@ def test_other_processors_give_the_same_bits(cpu: str) -> None:
         return [result[name].to_arrow().to_pydict() for name in "opw"]
 
     expected = repr(run())
-    with patch.object(jit, "host", lambda: jit.Target(HOST.triple, cpu, "")):
+    with patch.object(jit, "host", lambda: Target(HOST.triple, cpu, "")):
         assert repr(run()) == expected
 
 
-HOST = jit.host()
+HOST = host()
 
 
 @pytest.mark.parametrize("first", [2, 40, 600, 4090])

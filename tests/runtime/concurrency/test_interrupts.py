@@ -21,8 +21,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import tiltpy as tilt
+from tiltpy.codegen import jit
 from tiltpy.codegen.jit import compile_object
-from tiltpy.compiler import lazy_code
 from tiltpy.runtime.arrow import draft_files as drafts
 from tiltpy.runtime.arrow.files import replace_files
 from tiltpy.runtime.concurrency.offload import (
@@ -127,7 +127,7 @@ def test_what_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
         assert release.wait(SOON)
         return compile_object(*given, **options)
 
-    monkeypatch.setattr(lazy_code, "compile_object", slow)
+    monkeypatch.setattr(jit, "compile_object", slow)
     with interrupted(0.1):
         query.run(x=points(3))
     release.set()

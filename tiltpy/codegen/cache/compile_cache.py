@@ -16,7 +16,7 @@ import llvmlite
 import llvmlite.binding as llvm
 
 from tiltpy.codegen.cache.codec import MalformedError, codec
-from tiltpy.codegen.jit import host
+from tiltpy.codegen.machine_code import host
 from tiltpy.disk_store import DiskStore, user_store
 
 T = TypeVar("T")

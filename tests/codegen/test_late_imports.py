@@ -1,0 +1,41 @@
+"""A run whose kernels are on disk starts without the modules that compile."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAM = """
+import sys
+import pyarrow
+import tiltpy as tilt
+frame = pyarrow.table({"time": pyarrow.array([1, 2, 5]), "x": pyarrow.array([1, 2, 4])})
+query = tilt.parse("input x : i64 point\\n~o[t] = sum(~x[t-2 : t])")
+assert query.run(x=frame, workers=1).num_rows == 4
+print(*(name for name in sys.modules if name.startswith("tiltpy.")))
+"""
+COMPILING = (
+    "aggregates", "codegen.jit", "codegen.llvm", "compiler.stages", "emit", "loops",
+    "lowering", "passes.pipeline", "plan.choose", "plan.strategies",
+)  # fmt: skip
+BESIDE = ("check_reductions", "explain", "interpreter")
+"""What a plain run never needs, compiled or not."""
+
+
+def loaded() -> set[str]:
+    """The packages and modules of a fresh process that runs a query."""
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", PROGRAM], check=True, capture_output=True, text=True
+    )
+    return {name.removeprefix("tiltpy.") for name in done.stdout.split()}
+
+
+def test_only_a_run_that_compiles_imports_what_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    first = loaded()
+    assert first.issuperset(COMPILING)
+    assert first.isdisjoint(BESIDE)
+    assert loaded().isdisjoint((*COMPILING, *BESIDE))
