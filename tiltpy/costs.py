@@ -221,6 +221,9 @@ class Costs:
 
     shortest_tumbling: int = 32
     """Ticks of a window that is folded anew over its rows, at least (tumbling)."""
+    recomputed_panes: int = 16
+    """Overlapping windows that a row may be in, at most, where each looks at its rows
+    as a whole and anew (median, hopping)."""
     long_event_window: int = 64
     """Ticks of a window from which on a scan of events beats a visit to each tick
     (sliding sum, points)."""

@@ -150,7 +150,9 @@ def test_nan_and_equal_values() -> None:
         ("sum(~x[w-100 : w])", Shape.ROW_PANES),
         ("sum(~x[w-101 : w])", Shape.SWEEP),  # overlap
         ("sum(~x[w-20 : w])", Shape.SWEEP),  # short
-        ("median(~x[w-100 : w])", Shape.SWEEP),
+        ("median(~x[w-100 : w])", Shape.ROW_PANES),
+        ("topk(~x[w-1600 : w], 3)", Shape.ROW_PANES),  # each anew
+        ("median(~x[w-1601 : w])", Shape.SWEEP),
     ],
 )
 def test_which_windows_are_folded(body: str, shape: Shape) -> None:

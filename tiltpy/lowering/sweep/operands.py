@@ -58,6 +58,7 @@ from tiltpy.lowering.sweep.running_window import RunningWindow
 from tiltpy.lowering.sweep.tumbling_rows import TumblingWindow
 from tiltpy.lowering.sweep.unordered_window import UnorderedWindow
 from tiltpy.plan.nodes import CursorPlan, Operands, WindowPlan
+from tiltpy.plan.strategies.tumbling_fold import overlaps_before
 from tiltpy.types import ALL_FUTURE, ALL_PAST, BOOL, I64
 
 Points = dict[CutPoint, PointRead]
@@ -152,7 +153,13 @@ class SweepOperands:
             low = self.cells.low_edge(window)
         match plan:
             case WindowPlan.TUMBLING_FOLD:
-                return TumblingWindow(self.builder, rows, window, low)
+                return TumblingWindow(
+                    self.builder,
+                    rows,
+                    window,
+                    low,
+                    overlaps=overlaps_before(self.definition, window),
+                )
             case WindowPlan.UNORDERED:
                 return UnorderedWindow(
                     self.builder, rows, window, low, rankings=self.rankings

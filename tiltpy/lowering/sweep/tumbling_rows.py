@@ -1,10 +1,12 @@
-"""Tumbling windows over rows of any length, each folded in one pass.
+"""Windows over rows of any length, each folded in one pass of its own.
 
-A row is in one window, or in two if it crosses an edge, so no state goes from visit to
-visit: the rows of a window are searched by their times, then a loop folds vectors of
-their values without looking at times.
+Mostly they tumble: a row is in one of them, or in two if it crosses an edge. So no
+state goes from visit to visit: the rows of a window are searched by their times, then a
+loop reads vectors of their values without looking at times. What looks at a window as a
+whole does so even where some windows overlap, rather than rank all rows.
 """
 
+from tiltpy.abi.layouts import TimeLayout
 from tiltpy.abi.signature import LANES
 from tiltpy.aggregates.built_in import COUNT
 from tiltpy.aggregates.finalize import finish
@@ -34,10 +36,29 @@ from tiltpy.loops.build import (
     select,
     sub,
 )
-from tiltpy.loops.nodes import Array, CountTrue, Lane, LExpr, Prefetch, Var, While, Wide
+from tiltpy.loops.nodes import (
+    Array,
+    Bin,
+    CountTrue,
+    Lane,
+    LExpr,
+    Prefetch,
+    Var,
+    While,
+    Wide,
+)
 from tiltpy.lowering.sweep.low_edge import LowEdge
+from tiltpy.lowering.sweep.pane_order import PaneQuantile, PaneTop
 from tiltpy.lowering.sweep.window_elements import aggregate_of
+from tiltpy.ops import WHOLE_WINDOW
 from tiltpy.types import BOOL, I64
+
+PaneWhole = PaneQuantile | PaneTop
+PANE_WHOLES: dict[str, type[PaneQuantile] | type[PaneTop]] = {
+    "median": PaneQuantile,
+    "quantile": PaneQuantile,
+    "topk": PaneTop,
+}
 
 
 class TumblingWindow:
@@ -48,23 +69,36 @@ class TumblingWindow:
     """
 
     def __init__(
-        self, builder: KernelBuilder, rows: ObjectRows, window: Window, low: LowEdge
+        self,
+        builder: KernelBuilder,
+        rows: ObjectRows,
+        window: Window,
+        low: LowEdge,
+        *,
+        overlaps: bool = False,
     ) -> None:
         self.builder = builder
         self.rows = rows
         self.window = window
         self.low = low
+        self.overlaps = overlaps
         self.lo = builder.fresh(f"{rows.name}.end")
         self.hi = builder.fresh(f"{rows.name}.start")
         self.size = builder.fresh(f"{rows.name}.held")
         self.source = cells_of(rows)
         self.names: dict[Expr, set[str]] = {}
         self.states: dict[Expr, States] = {}
+        self.wholes: dict[Reduce, PaneWhole] = {}
+        self.results: dict[Reduce, LoopValue] = {}
         self.changed: dict[Expr, Var] = {}
         self.count: dict[Expr, Var] = {}
 
     def reduce(self, node: Reduce) -> None:
         """Add a reduction over the window."""
+        if node.reduction in WHOLE_WINDOW:
+            kind = PANE_WHOLES[node.reduction]
+            self.wholes[node] = kind(self.builder, self.rows, node)
+            return
         self.names.setdefault(node.element, set()).add(node.reduction)
 
     def start(self, block: Block) -> None:
@@ -86,6 +120,9 @@ class TumblingWindow:
         if panes:
             folds = fold_row_panes(block, panes)
             self.states = {pane.element: states for pane, states in folds.items()}
+        for node, whole in self.wholes.items():
+            pane = Pane(self.source, node.element, self.lo, self.size)
+            self.results[node] = whole.compute(block, pane)
         for element in self.changed:
             self._mark_changed(block, element, before)
 
@@ -107,11 +144,16 @@ class TumblingWindow:
         Of the rows of earlier windows only the last may not have ended.
         """
         rows = self.rows
-        assert rows.ends is not None
         begin = block.name("begin", self.low.at(now))
         final = block.name("final", add(now, i64(self.window.end - 1)))
+        if rows.layout.time is TimeLayout.SAMPLED:
+            block.set(self.lo, self._first_after(begin))
+            block.set(self.hi, greatest(self._first_after(final, 1), self.lo))
+            return
+        assert rows.ends is not None
+        if not self.overlaps:
+            block.set(self.lo, greatest(sub(self.hi, i64(1)), i64(0)))
         ended = le(rows.end_or_never(self.lo), begin)
-        block.set(self.lo, greatest(sub(self.hi, i64(1)), i64(0)))
         block.set(self.lo, add(self.lo, convert(ended, I64)))
         search = block.inner()  # over rows between two windows
         _seek(search, self.lo, rows.ends, begin, rows.count)
@@ -126,10 +168,20 @@ class TumblingWindow:
             return
         # All but the first start where the row before ends.
         before = self.builder.fresh(f"{rows.name}.ended")
-        block.set(before, least(self.lo, rows.last))
+        newest = greatest(self.lo, sub(self.hi, i64(1))) if self.overlaps else self.lo
+        block.set(before, least(newest, rows.last))
         _seek(block, before, rows.ends, final, rows.last)
         some_started = conj(lt(i64(0), rows.count), le(rows.start, final))
         block.set(self.hi, select(some_started, add(before, i64(1)), i64(0)))
+
+    def _first_after(self, time: LExpr, begun: int = 0) -> LExpr:
+        """The first sample that ends after a time, or with `begun` starts after it."""
+        rows = self.rows
+        since = sub(greatest(time, rows.start), rows.start)
+        row = add(Bin("//", since, rows.period, I64), i64(begun))
+        if begun:
+            row = select(lt(time, rows.start), i64(0), row)
+        return least(row, rows.count)
 
     def _fetch_ends(self, block: Block) -> None:
         """Prefetch ends of a later window, whose position the current size predicts."""
@@ -158,16 +210,31 @@ class TumblingWindow:
         return self.changed[element]
 
     def _mark_changed(self, block: Block, element: Expr, before: Var) -> None:
-        """Set `changed` unless both windows are empty or have only a shared row."""
+        """Set `changed` unless all that contribute to either window are shared."""
         count, past = self._count(element), self.count[element]
-        shared = lt(self.lo, before)
-        if self._is_filtered(element):
-            row = block.name("row", self.rows.clamp(self.lo))
-            shared = conj(shared, element_of(block, self.rows, row, element).valid)
-        same_row = conj(eq(count, i64(1)), eq(past, i64(1)), shared)
-        both_empty = conj(eq(count, i64(0)), eq(past, i64(0)))
-        block.set(self.changed[element], negate(disj(both_empty, same_row)))
+        if self.overlaps:
+            shared = self._count_shared(block, element, before)
+            same = conj(eq(count, shared), eq(past, shared))
+        else:  # they share a row at most
+            first = lt(self.lo, before)
+            if self._is_filtered(element):
+                row = block.name("row", self.rows.clamp(self.lo))
+                first = conj(first, element_of(block, self.rows, row, element).valid)
+            same_row = conj(eq(count, i64(1)), eq(past, i64(1)), first)
+            same = disj(conj(eq(count, i64(0)), eq(past, i64(0))), same_row)
+        block.set(self.changed[element], negate(same))
         block.set(past, count)
+
+    def _count_shared(self, block: Block, element: Expr, before: Var) -> LExpr:
+        """Count the rows that contribute to this window and to the one before."""
+        shared = self.builder.fresh(f"{self.rows.name}.shared")
+        block.set(shared, greatest(sub(before, self.lo), i64(0)))
+        if not self._is_filtered(element):
+            return shared
+        pane = Pane(self.source, element, self.lo, shared)
+        (states,) = fold_row_panes(block, {pane: set()}).values()
+        (count,) = states[COUNT]
+        return count
 
     # Results
 
@@ -179,6 +246,8 @@ class TumblingWindow:
 
     def value(self, block: Block, node: Reduce) -> LoopValue:
         """The value of a reduction over the window as it is now."""
+        if node in self.wholes:
+            return self.results[node]
         count = self._count(node.element)
         if node.reduction == "count":
             return LoopValue(node.type, count, TRUE)

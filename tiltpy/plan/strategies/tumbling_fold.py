@@ -1,7 +1,10 @@
 """Tumbling fold: windows that do not overlap, over rows of any length.
 
 A row is in one of them, or in two if it crosses an edge. So nothing is kept from visit
-to visit: the rows of a window are located by their times, and folded in vectors.
+to visit: the rows of a window are located by their times, and folded in vectors. What
+looks at a window as a whole is computed so even where a row is in several windows:
+otherwise it takes ranks of all rows, and a structure that each row goes into and out
+of.
 """
 
 from tiltpy.abi.layouts import Layout, TimeLayout
@@ -12,25 +15,39 @@ from tiltpy.ir.nodes import CutWindow, TemporalExpr, Window
 from tiltpy.ops import REDUCTIONS, WHOLE_WINDOW
 from tiltpy.plan.nodes import Refusal
 
+SELECTED = frozenset(("median", "quantile", "topk"))
+"""The reductions that need the place of values in their order alone."""
+
 
 def tumbling_fold(
     definition: TemporalExpr, window: Window, layout: Layout, costs: Costs
 ) -> Refusal | None:
     """Refuse a window that overlaps the one before, is short, or does not fold."""
-    precision = definition.tdom.precision
-    tumbles = window.cells is not None and window.cells.count == 1
-    if layout.time not in (TimeLayout.CONTIGUOUS, TimeLayout.INTERVALS):
-        return Refusal(f"~{window.object} is {layout.time.value}")
-    if window.end - window.start > precision and not tumbles:
-        return Refusal(f"windows of ~{window.object} overlap")
-    if window.end - window.start < costs.shortest_tumbling:
-        return Refusal(f"windows of ~{window.object} are short")
     names = {n.reduction for n in reductions(definition) if n.window == window}
-    if not names <= REDUCTIONS.keys() or not names.isdisjoint(WHOLE_WINDOW):
+    whole = not names.isdisjoint(WHOLE_WINDOW)
+    length = window.end - window.start
+    anew = whole and length <= definition.tdom.precision * costs.recomputed_panes
+    if layout.time not in (TimeLayout.CONTIGUOUS, TimeLayout.INTERVALS) and not (
+        anew and layout.time is TimeLayout.SAMPLED
+    ):
+        return Refusal(f"~{window.object} is {layout.time.value}")
+    if overlaps_before(definition, window) and not anew:
+        return Refusal(f"windows of ~{window.object} overlap")
+    if length < costs.shortest_tumbling:
+        return Refusal(f"windows of ~{window.object} are short")
+    if not names <= REDUCTIONS.keys():
         return Refusal(f"a reduction of ~{window.object} does not fold in vectors")
+    if ranked := sorted(names & WHOLE_WINDOW - SELECTED):
+        return Refusal(f"{ranked[0]} of ~{window.object} needs ranks")
     if any(
         isinstance(cut, CutWindow) and cut.window == window and cut.bounds
         for cut in leaf_cuts(definition.cuts)
     ):
         return Refusal(f"the edges of windows cut events of ~{window.object}")
     return None
+
+
+def overlaps_before(definition: TemporalExpr, window: Window) -> bool:
+    """Decide whether a window has rows of the one at the grid point before."""
+    tumbles = window.cells is not None and window.cells.count == 1
+    return window.end - window.start > definition.tdom.precision and not tumbles
