@@ -67,3 +67,13 @@ def test_code_keeps_the_loops_over_its_calls() -> None:
     del code
     gc.collect()
     assert kept() is None
+
+
+def test_loads_of_inputs_are_not_merged_with_masks() -> None:
+    # The hardware hardly prefetches a masked load.
+    query = tilt.parse("input x : f64 sampled 1\n~out[t] = sum(~x[t-10 : t])\n")
+    column = pa.array([None, *range(9999)], pa.float64())
+    inputs = {"x": tilt.sampled(pa.table({"x": column}), start=0, period=1)}
+    code = query.explain(llvm=True, inputs=inputs)
+    vector = code.partition("== vector kernel: LLVM IR ==")[2]
+    assert "freeze <16 x double>" in vector
