@@ -85,7 +85,7 @@ def of_times(piece: KeyedBitmaps) -> Forms:
     if (places.reach > EARLIEST).any():
         yield "grid batch: a snapshot that goes on behind a stretch"
     if piece.begins is not None and piece.covered is not None:
-        heads = piece.begins.begins[:-1]
+        heads = piece.begins.firsts
         goes_on = piece.covered.bits[heads] & ~piece.begins.bits[heads] & 1
         if goes_on.any():
             yield "grid batch: a snapshot that goes on into a stretch"

@@ -87,38 +87,41 @@ class Drivers:
         self.call_appending: Callable[[int, int, int, int, int, int, int], object] = (
             _CALL_APPENDING(address("call_appending"))
         )
-        self.copy_selected: Callable[[int, int, int, int], object] = _COPY_SELECTED(
-            address("copy_selected")
-        )
 
 
-class MachineCode:
+class LoadedCode:
     """A compiled kernel in memory, to be called without holding the GIL.
 
     It lies at `address`, and `call(slots)` executes it over the argument array at an
-    address (see `abi`); `call_many` and `call_appending` make many calls (see
-    `drivers`). All of them end early when the flag at the address `stop` is set.
+    address (see `abi`), but ends early when the flag at the address `stop` is set.
     """
 
-    def __init__(self, code: ObjectCode, drivers: Drivers) -> None:
-        self.effort = code.effort
-        self.level = code.level
+    def __init__(self, code: ObjectCode) -> None:
         self._engine = _load(code.code)
         self.address: int = self._engine.get_function_address("kernel")
         self._call: Callable[[int, int], object] = _CALL(self.address)
-        self._drivers = drivers  # whose code goes with them
-        self.call_many = drivers.call_many
-        self.call_appending: Callable[[int, int, int, int, int, int], object] = partial(
-            drivers.call_appending, self.address
-        )
 
     def call(self, slots: int, stop: int = NEVER) -> None:
         """Execute it over the argument array at an address."""
         self._call(slots, stop)
 
-    def copy_selected(self, source: int, flags: int, count: int, target: int) -> None:
-        """Copy the selected numbers of an array (see `drivers`)."""
-        self._drivers.copy_selected(source, flags, count, target)
+
+class MachineCode(LoadedCode):
+    """A compiled kernel of a query.
+
+    `call_many` and `call_appending` make many calls, and end early like `call` (see
+    `drivers`).
+    """
+
+    def __init__(self, code: ObjectCode, drivers: Drivers) -> None:
+        super().__init__(code)
+        self.effort = code.effort
+        self.level = code.level
+        self._drivers = drivers  # whose code goes with them
+        self.call_many = drivers.call_many
+        self.call_appending: Callable[[int, int, int, int, int, int], object] = partial(
+            drivers.call_appending, self.address
+        )
 
 
 _CALL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
@@ -134,9 +137,6 @@ _CALL_APPENDING = ctypes.CFUNCTYPE(
     ctypes.c_void_p,
     ctypes.c_int64,
     ctypes.c_void_p,
-)
-_COPY_SELECTED = ctypes.CFUNCTYPE(
-    None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p
 )
 
 

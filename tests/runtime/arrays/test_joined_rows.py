@@ -1,30 +1,13 @@
 """Rows that are joined: their times, and what is dropped at a seam."""
 
-import hypothesis.strategies as st
 import numpy as np
 import pytest
-from hypothesis import given
 
-from tests.runtime.execution.fake_vector_kernel import DRIVERS
-from tiltpy.runtime.arrays.joined_rows import BEHIND, JoinedRows, RowMarks
+from tiltpy.runtime.arrays.joined_rows import JoinedRows, RowMarks
 from tiltpy.runtime.arrays.snapshot_buffer import Column
 from tiltpy.runtime.arrays.time_layout import lay_out
-from tiltpy.runtime.arrays.views import address
 
 Rows = list[tuple[int, int]]
-
-
-@given(st.lists(st.booleans(), max_size=100))
-def test_selected_numbers_are_copied(flags: list[bool]) -> None:
-    selected = np.array(flags, np.bool_)
-    source = np.arange(len(flags), dtype=np.int64) * 7
-    count = int(selected.sum())
-    target = np.full(count + BEHIND + 2, -1, np.int64)
-    DRIVERS.copy_selected(
-        address(source), address(selected), len(flags), address(target)
-    )
-    assert target[:count].tolist() == source[selected].tolist()
-    assert target[-2:].tolist() == [-1, -1]
 
 
 def joined(text: str, lengths: list[int], gap: int) -> tuple[JoinedRows, Rows]:
@@ -48,7 +31,7 @@ def joined(text: str, lengths: list[int], gap: int) -> tuple[JoinedRows, Rows]:
     rows = lay_out(np.array(starts), np.array(ends), ())
     marks = RowMarks(begins, None if covered.all() else covered)
     columns = (Column(np.arange(len(expected))),)
-    piece = JoinedRows(rows, marks, len(expected), columns, DRIVERS.copy_selected)
+    piece = JoinedRows(rows, marks, len(expected), columns)
     return piece, expected
 
 
@@ -83,8 +66,6 @@ def test_times_of_an_input_are_not_written() -> None:
     """A piece whose rows are all snapshots shares their times."""
     piece, expected = joined("bbb", [4, 4, 4], gap=1)
     assert piece.rows.ends is not None
-    cut = JoinedRows(
-        piece.rows, piece.marks, 3, piece.columns, piece.copy_selected, 99, 6, 50
-    )
+    cut = JoinedRows(piece.rows, piece.marks, 3, piece.columns, 99, 6, 50)
     assert rows_of(cut) == [(6, 8), expected[1], (expected[2][0], 50)]
     assert rows_of(piece) == expected

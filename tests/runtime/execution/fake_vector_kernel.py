@@ -162,9 +162,6 @@ class FakeCode:
     def call_appending(self, *given: int) -> None:
         raise AssertionError(f"vector kernels do not append: {given}")
 
-    def copy_selected(self, *given: int) -> None:
-        raise AssertionError(f"vector kernels mark no rows: {given}")
-
     def call(self, place: int, _stop: int) -> None:
         self.grid.runs += 1
         slots = at(place, np.dtype(np.int64), len(self.signature.slots))

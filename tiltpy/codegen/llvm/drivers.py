@@ -1,4 +1,4 @@
-"""Loops over calls of kernels, and over what they wrote, in LLVM IR.
+"""Loops over calls of kernels, in LLVM IR.
 
 Small calls take less time than from Python.
 
@@ -14,10 +14,6 @@ behind the other, and has each call write where the one before has ended: of eac
 bytes of an item. The first call has the output's address in that slot, each other one
 the number of bytes that are left free before what it writes. It heeds the flag at
 `stop` like `call_many`.
-
-`void copy_selected(ptr source, ptr flags, i64 count, ptr target)` copies those of
-`count` numbers of 64 bits whose byte among the flags is not 0. It writes up to 7
-numbers behind them.
 """
 
 DRIVERS = """\
@@ -87,58 +83,6 @@ move:
   store i64 %after, ptr %there
   %another = add i64 %output, 1
   br label %advance
-end:
-  ret void
-}
-
-declare <8 x i64> @llvm.experimental.vector.compress.v8i64(
-  <8 x i64>, <8 x i1>, <8 x i64>
-)
-declare i8 @llvm.ctpop.i8(i8)
-
-define void @copy_selected(ptr %source, ptr %flags, i64 %count, ptr %target) {
-entry:
-  %whole = and i64 %count, -8
-  br label %vectors
-vectors:
-  %row = phi i64 [ 0, %entry ], [ %next, %pack ]
-  %done = phi i64 [ 0, %entry ], [ %packed, %pack ]
-  %more = icmp slt i64 %row, %whole
-  br i1 %more, label %pack, label %singles
-pack:
-  %flags_at = getelementptr i8, ptr %flags, i64 %row
-  %bytes = load <8 x i8>, ptr %flags_at, align 1
-  %mask = icmp ne <8 x i8> %bytes, zeroinitializer
-  %source_at = getelementptr i64, ptr %source, i64 %row
-  %numbers = load <8 x i64>, ptr %source_at, align 8
-  %selected = call <8 x i64> @llvm.experimental.vector.compress.v8i64(
-    <8 x i64> %numbers, <8 x i1> %mask, <8 x i64> poison
-  )
-  %target_at = getelementptr i64, ptr %target, i64 %done
-  store <8 x i64> %selected, ptr %target_at, align 8
-  %bits = bitcast <8 x i1> %mask to i8
-  %ones = call i8 @llvm.ctpop.i8(i8 %bits)
-  %fresh = zext i8 %ones to i64
-  %packed = add i64 %done, %fresh
-  %next = add i64 %row, 8
-  br label %vectors
-singles:
-  %single = phi i64 [ %row, %vectors ], [ %after, %copy ]
-  %place = phi i64 [ %done, %vectors ], [ %followed, %copy ]
-  %left = icmp slt i64 %single, %count
-  br i1 %left, label %copy, label %end
-copy:
-  %flag_at = getelementptr i8, ptr %flags, i64 %single
-  %byte = load i8, ptr %flag_at
-  %from = getelementptr i64, ptr %source, i64 %single
-  %number = load i64, ptr %from
-  %to = getelementptr i64, ptr %target, i64 %place
-  store i64 %number, ptr %to
-  %is = icmp ne i8 %byte, 0
-  %one = zext i1 %is to i64
-  %followed = add i64 %place, %one
-  %after = add i64 %single, 1
-  br label %singles
 end:
   ret void
 }

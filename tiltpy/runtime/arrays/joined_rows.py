@@ -5,27 +5,17 @@ and from the rows' own, and are computed on demand: a result that is only counte
 whose values alone are read, needs none.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from tiltpy.abi.layouts import TimeLayout
+from tiltpy.routines.catalogue import SELECT_ENTRIES, SPARE
 from tiltpy.runtime.arrays.dtypes import BoolArray, Times
 from tiltpy.runtime.arrays.pool import allocate
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
-from tiltpy.runtime.arrays.views import address
 from tiltpy.types import I64, MAX_TIME
-
-BEHIND = 8
-"""Entries that `CopySelected` may write behind the last one."""
-
-CopySelected = Callable[[int, int, int, int], object]
-"""Copies the selected numbers of 64 bits of an array.
-
-Parameters: its address, that of a byte for each number, their count, the target's.
-"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,13 +49,7 @@ class RowMarks:
             return stop
         return row + _count_before(self.covered[row:stop], False)
 
-    def join(
-        self,
-        starts: Times | int,
-        ends: Times,
-        count: int,
-        copy_selected: CopySelected,
-    ) -> tuple[Times, Times]:
+    def join(self, starts: Times | int, ends: Times, count: int) -> tuple[Times, Times]:
         """Compute the times of `count` snapshots from those of the rows.
 
         Rows that start where the one before ends need the first start alone.
@@ -76,11 +60,11 @@ class RowMarks:
             lasts[:-1] |= ~self.covered[1:]
             lasts &= self.covered
         joined_starts, joined_ends = (
-            allocate(I64, count + BEHIND).view(np.int64) for _ in range(2)
+            allocate(I64, count + SPARE).view(np.int64) for _ in range(2)
         )
 
         def copy(times: Times, flags: BoolArray, target: Times) -> None:
-            copy_selected(address(times), address(flags), len(flags), address(target))
+            SELECT_ENTRIES(len(flags), times, flags, target)
 
         copy(ends, lasts, joined_ends)
         if isinstance(starts, int):
@@ -111,7 +95,6 @@ class JoinedRows:
     marks: RowMarks
     n: int
     columns: tuple[Column, ...]
-    copy_selected: CopySelected
     reach: int | None = None
     floor: int | None = None
     ceiling: int | None = None
@@ -159,10 +142,10 @@ class JoinedRows:
             starts, ends = rows.start, rows.ends[: rows.n]
         else:
             starts, ends = rows.times()
-        return self.marks.join(starts, ends, self.n, self.copy_selected)
+        return self.marks.join(starts, ends, self.n)
 
     def __reduce__(self) -> tuple[type[SnapshotBuffer], tuple[Any, ...]]:
-        """Pickle them with their times: machine code stays in its process."""
+        """Pickle them with their times, without the rows that they are of."""
         times = self.times()
         layout = TimeLayout.INTERVALS
         return SnapshotBuffer, (layout, self.n, 0, 1, *times, self.columns)

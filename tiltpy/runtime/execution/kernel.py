@@ -39,15 +39,6 @@ class Code(Protocol):
         free before.
         """
 
-    def copy_selected(
-        self, source: int, flags: int, count: int, target: int, /
-    ) -> object:
-        """Copy the selected numbers of 64 bits from one address to another.
-
-        `flags` is the address of a byte for each of `count` numbers; up to 7 numbers
-        are written behind those that are selected.
-        """
-
 
 class Executable(Protocol):
     """A kernel that may still have to be compiled; hashed by identity."""

@@ -119,9 +119,8 @@ class _ChunkOutput:
             if not loop.distinct:
                 return source.with_columns(payload)
             marks = self.table.marks(loop, call, source.n)
-            copy_selected = self.table.code.copy_selected
             source = source.with_columns(())
-            return JoinedRows(source, marks, count, payload, copy_selected)
+            return JoinedRows(source, marks, count, payload)
         if loop.implicit_times:
             period = loop.tdom.precision
             start = item(self.coverage.extents[loop.name][0], call) - period

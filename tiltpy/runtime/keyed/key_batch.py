@@ -143,6 +143,7 @@ class KeyBatch:
         begins, covered = calls.bits(loop, table)
         piece = KeyedBitmaps(
             calls.low,
+            calls.cells(loop),
             loop.tdom.precision,
             begins,
             covered,

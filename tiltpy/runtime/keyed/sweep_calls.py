@@ -96,7 +96,7 @@ class SweepBatch:
             starts, ends = row_times(rows, *self.coverage.row_range(loop))
             if loop.distinct and n < len(ends):
                 marks = table.marks(loop, 0, len(ends))
-                starts, ends = marks.join(starts, ends, n, table.code.copy_selected)
+                starts, ends = marks.join(starts, ends, n)
         else:
             starts, ends = (
                 _times(table.arrays[kind, loop.name, 0].array, n, copy=copy)

@@ -110,9 +110,9 @@ class VectorBatch(VectorCalls[I64Array]):
         None where each cell is one, and where each snapshot is one cell.
         """
         begins, covered = (
-            KeyBits.of(made.array.view(np.uint8), self.cells(loop), self.bytes_of(loop))
-            if (made := table.arrays.get((kind, loop.name, 0))) is not None
-            else None
+            None
+            if (made := table.arrays.get((kind, loop.name, 0))) is None
+            else KeyBits(made.array.view(np.uint8), np.asarray(made.firsts))
             for kind in BITS
         )
         return begins, covered

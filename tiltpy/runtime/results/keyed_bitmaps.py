@@ -4,15 +4,19 @@ Values lie key after key; times follow from bits, and are computed on demand, as
 `BitmapSnapshots`. All keys are stitched together, as `stitch` does for one output.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from tiltpy.runtime.arrays.bitmap_snapshots import find_stops
+from tiltpy.routines.catalogue import (
+    EXPAND_ALL,
+    EXPAND_CELLS,
+    EXPAND_RUNS,
+    SPARE,
+)
 from tiltpy.runtime.arrays.dtypes import Bits, BoolArray, I64Array, Times
 from tiltpy.runtime.arrays.pool import allocate
-from tiltpy.runtime.arrays.snapshot_buffer import CACHE_BLOCK, Column
+from tiltpy.runtime.arrays.snapshot_buffer import Column
 from tiltpy.runtime.execution.key_domains import EARLIEST, Domains
 from tiltpy.types import I64
 
@@ -40,40 +44,26 @@ class KeyRanges:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeyBits:
-    """A bit for each cell of time ranges; those of range `j` from byte `begins[j]` on.
+    """A bit for each cell of time ranges; those of range `j` from byte `firsts[j]` on.
 
-    `begins` has one entry more, the end of the last range. Behind the cells of each
-    range is at least one more bit, and all of those are 0.
+    Bits behind the cells of a range are undefined, and `BYTES_BEHIND` bytes behind the
+    last cells can be read.
     """
 
     bits: Bits
-    begins: I64Array
-
-    @staticmethod
-    def of(bits: Bits, cells: I64Array, room: I64Array) -> "KeyBits":
-        """Clear the bits behind the `cells` of each range, which takes `room` bytes."""
-        begins = np.concatenate([[0], room.cumsum()])
-        whole, rest = divmod(cells, 8)
-        last = begins[:-1] + whole
-        bits[last] &= ((1 << rest) - 1).astype(np.uint8)
-        for number in range(1, int((room - whole).max(initial=0))):
-            bits[np.minimum(last + number, begins[1:] - 1)[room - whole > number]] = 0
-        return KeyBits(bits[: begins[-1]], begins)
-
-    def select_ranges(self, first: int, stop: int) -> Bits:
-        """Select the bits of the time ranges `first` to `stop`."""
-        return self.bits[self.begins[first] : self.begins[stop]]
+    firsts: I64Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeyedBitmaps:
-    """Snapshots over ranges of cells of the length `period`, the first at `low[j]`.
+    """Snapshots over ranges of `cells[j]` cells, `period` long, the first at `low[j]`.
 
     Without `begins` each cell is one, otherwise see `abi.AlignedRange`. Those
     beside the ranges have `starts` and `ends`.
     """
 
     low: Times
+    cells: I64Array
     period: int
     begins: KeyBits | None
     covered: KeyBits | None
@@ -90,12 +80,12 @@ class KeyedBitmaps:
     def times(self) -> tuple[Times, Times]:
         """Compute the starts and the ends of all snapshots, in ticks."""
         places = self.places
-        starts, ends = (allocate(I64, self.n)[: self.n].view(np.int64) for _ in "se")
+        starts, ends = (allocate(I64, self.n + 1 + SPARE).view(np.int64) for _ in "se")
+        carried = np.full(len(places.firsts), EARLIEST)
+        self._expand_ranges(starts, ends, carried)
+        starts, ends = starts[: self.n], ends[1 : self.n + 1]
         starts[places.beside] = self.starts
         ends[places.beside] = self.ends
-        carried = np.full(len(places.firsts), EARLIEST)
-        for first, stop in self._groups():
-            self._write_range_times(first, stop, starts, ends, carried[first:stop])
         led = places.led & (carried > EARLIEST)
         _extend(ends, places.firsts[led] - 1, carried[led])
         reaching = (places.led | (places.counts > 0)) & (places.reach > EARLIEST)
@@ -106,53 +96,22 @@ class KeyedBitmaps:
         ends[places.tails] = np.minimum(ends[places.tails], domains.end)
         return starts, ends
 
-    def _groups(self) -> Iterator[tuple[int, int]]:
-        """Group time ranges so that temporaries of a group stay in the cache."""
-        group = self.places.counts.cumsum() // CACHE_BLOCK
-        cuts = [*(np.flatnonzero(np.diff(group)) + 1).tolist(), len(group)]
-        yield from zip([0, *cuts[:-1]], cuts, strict=True)
+    def _expand_ranges(self, starts: Times, ends: Times, carried: Times) -> None:
+        """Compute the times of the snapshots of all ranges; the ends from entry 1 on.
 
-    def _write_range_times(
-        self, first: int, stop: int, starts: Times, ends: Times, carried: Times
-    ) -> None:
-        """Compute the times of the time ranges `first` to `stop`.
-
-        `carried` receives the ends of the snapshots carried into them.
+        `carried` receives the ends of the snapshots carried into ranges.
         """
-        ranges = slice(first, stop)
-        counts = self.places.counts[ranges]
-        before = counts.cumsum() - counts
-        total = int(counts.sum())
-        at = np.arange(total) + np.repeat(self.places.firsts[ranges] - before, counts)
+        places = self.places
+        ranges = len(places.counts), self.period, self.low
         if self.begins is None:
-            zeros = self.low[ranges] - before * self.period
-            cells = np.arange(total)
-        else:
-            zeros = self.low[ranges] - 8 * self.period * (
-                self.begins.begins[ranges] - self.begins.begins[first]
-            )
-            cells = _find_set_bits(self.begins.select_ranges(first, stop))
-        times = cells * self.period + np.repeat(zeros, counts)
-        starts[at] = times
-        if self.begins is None or self.covered is None:
-            ends[at] = times + self.period
+            EXPAND_ALL(*ranges, places.counts, places.firsts, starts, ends[1:])
             return
-        begins, covered = (
-            bits.select_ranges(first, stop) for bits in (self.begins, self.covered)
-        )
-        heads = self.begins.begins[ranges] - self.begins.begins[first]
-        carries = (covered[heads] & ~begins[heads] & 1).astype(np.bool_)
-        stops = _find_set_bits(find_stops(begins, covered)) * self.period
-        stops += np.repeat(zeros, counts + carries)
-        extra = (before + carries.cumsum() - carries)[carries]
-        carried[carries] = stops[extra]
-        ends[at] = np.delete(stops, extra) if len(extra) else stops
-
-
-def _find_set_bits(bits: Bits) -> I64Array:
-    """List the indices of the bits that are set."""
-    flags = np.unpackbits(bits, bitorder="little")
-    return np.flatnonzero(flags.view(np.bool_))
+        cells, bits = self.cells, (self.begins.bits, self.begins.firsts)
+        if self.covered is None:
+            EXPAND_CELLS(*ranges, cells, places.firsts, starts, ends[1:], *bits)
+            return
+        bits_of_both = *bits, self.covered.bits
+        EXPAND_RUNS(*ranges, cells, places.firsts, starts, ends, *bits_of_both, carried)
 
 
 def _extend(ends: Times, rows: I64Array, reach: Times) -> None:

@@ -1,0 +1,34 @@
+"""All routines, with their arguments in order."""
+
+from tiltpy.abi.signature import LANES
+from tiltpy.routines.routine import Routine
+
+SPARE = LANES
+"""Entries that a routine may write behind the last one of an array that it packs."""
+BYTES_BEHIND = 3
+"""Bytes that are read behind the bits of cells."""
+
+EXPAND_ALL = Routine("times of all cells")
+"""Times of snapshots that are one cell, where each cell is one.
+
+The number of time ranges; the period; for each range its low end, its cells and its
+first row; the starts and the ends, with `SPARE` entries behind the last row.
+"""
+EXPAND_CELLS = Routine("times of cells")
+"""Times of snapshots that are one cell.
+
+As for all cells; a bit for each cell that is one; for each range its first byte.
+"""
+EXPAND_RUNS = Routine("times of runs of cells")
+"""Times of snapshots that may be longer than a cell.
+
+As for cells, but the ends have an entry more in front; a bit for each cell that has a
+snapshot; for each range the end of the snapshot carried into it, written if there is
+one.
+"""
+SELECT_ENTRIES = Routine("selected entries")
+"""Copies of the numbers of 64 bits whose flag is set, one behind the other.
+
+How many numbers there are; they; a bool for each; where they go, with `SPARE` entries
+behind.
+"""

@@ -1,0 +1,1 @@
+"""The kernels of routines, in loop IR."""

@@ -1,0 +1,15 @@
+"""The functions that build the kernels of routines, by name."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from tiltpy.loops.nodes import LoopKernel
+from tiltpy.routines.kernels.expand_times import build_cells, build_runs
+from tiltpy.routines.kernels.select_entries import build_selection
+
+BUILDERS: Mapping[str, Callable[[], LoopKernel]] = {
+    "times of all cells": partial(build_cells, bits=False),
+    "times of cells": partial(build_cells, bits=True),
+    "times of runs of cells": build_runs,
+    "selected entries": build_selection,
+}
