@@ -264,6 +264,9 @@ class Costs:
     cells_per_row: int = 16
     """Cells that a row may have, on the average, for a visit to each of them to pay off
     (sliding sum, sparse)."""
+    slow_cells: int = 4
+    """Cells of a reader to a sample of an input, at least, that a vector takes from the
+    few samples it passes, whatever the phase (two rates)."""
     ticks_apart: int = 3
     """Ticks to a row, on the average, from which on a visit to each row may take less
     than one to each tick (z-score, contiguous)."""

@@ -3,14 +3,32 @@
 Sampled inputs, densified rows, and objects that an earlier loop materialised.
 """
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from math import gcd
 
 from tiltpy.abi.signature import LANES
 from tiltpy.emit.axes import Axis, CellMap
 from tiltpy.emit.builder import Block
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.emit.values import LoopValue
-from tiltpy.loops.build import TRUE, add, convert, disj, i64, mul, ne, select, sub
+from tiltpy.loops.build import (
+    FALSE,
+    TRUE,
+    add,
+    conj,
+    convert,
+    disj,
+    i64,
+    le,
+    least,
+    load,
+    lt,
+    mul,
+    ne,
+    select,
+    sub,
+)
 from tiltpy.loops.nodes import (
     Array,
     Bin,
@@ -26,13 +44,19 @@ from tiltpy.loops.nodes import (
 )
 from tiltpy.types import I64, U32, Struct, Type, columns
 
+ALIGNED = i64(0)
+"""The shift of objects of which a cell begins where the time range does."""
+
 
 @dataclass(frozen=True, slots=True)
 class CellIndex:
     """The indices of a vector of cells: from `base` on, or each at `base + lanes`.
 
-    `single`: one cell, at `base`. `picks`: the lanes are these constants, all within
-    two vectors from `base` on. `mask`: which of successive cells may be read.
+    `single`: one cell, at `base`. `steps`: masks of the lanes that have come to the
+    next cell, to that behind it, and so on; the last lane is at cell `last`. `enters`: a
+    mask of those whose cell is another than that of the cell before. `picks`: the lanes are these
+    constants, all within two vectors from `base` on. `mask`: which of successive cells
+    may be read.
     """
 
     base: LExpr
@@ -40,44 +64,107 @@ class CellIndex:
     single: bool = False
     picks: tuple[int, ...] = ()
     mask: LExpr | None = None
+    steps: tuple[LExpr, ...] = ()
+    last: LExpr | None = None
+    enters: LExpr = FALSE
 
     @property
     def contiguous(self) -> bool:
         """Whether it is a vector of successive cells."""
-        return self.lanes is None and not self.single
+        return self.lanes is None and not (self.single or self.steps)
 
     def back(self, cells: int) -> "CellIndex":
         """The indices of the cells that are so many earlier."""
-        return replace(self, base=sub(self.base, i64(cells)))
+        return self.later(i64(-cells))
+
+    def in_variables(self, block: Block) -> "CellIndex":
+        """Assign all that several arrays share of it to variables."""
+        base = block.name("base", self.base)
+        last = None if self.last is None else block.name("last", self.last)
+        steps = tuple(block.name("behind", mask) for mask in self.steps)
+        return replace(self, base=base, last=last, steps=steps)
+
+    def later(self, cells: LExpr) -> "CellIndex":
+        """The indices of the cells that are so many later."""
+        last = None if self.last is None else add(self.last, cells)
+        return replace(self, base=add(self.base, cells), last=last)
 
     def cell(self) -> LExpr:
         """The index of each lane."""
+        if self.steps:
+            numbers = range(len(self.steps) + 1)
+            return self.blend(add(self.base, i64(number)) for number in numbers)
         lanes = Lane(I64) if self.contiguous else self.lanes
         return self.base if lanes is None else add(self.base, lanes)
 
+    def cells_read(self) -> Iterator[LExpr]:
+        """The first lane's cell, and those that lanes pass on to."""
+        assert self.last is not None, "the last lane bounds what may be read"
+        yield self.base
+        for number in range(1, len(self.steps) + 1):
+            yield least(add(self.base, i64(number)), self.last)
 
-def cell_at(cell: LExpr, step: CellMap) -> CellIndex:
-    """The index of the cell that a cell of the reader reads."""
-    at = add(mul(cell, i64(step.times)), i64(step.plus))
+    def blend(self, entries: Iterable[LExpr]) -> LExpr:
+        """Choose for each lane that of its cell, of the entries of `cells_read`."""
+        blended, *others = entries
+        for behind, other in zip(self.steps, others, strict=True):
+            blended = select(behind, other, blended)
+        return blended
+
+
+def cell_at(cell: LExpr, step: CellMap, shift: LExpr = ALIGNED) -> CellIndex:
+    """The index of the cell that a cell of the reader reads.
+
+    `shift`: how far the time range begins behind the object's cell 0, in the counts of
+    the map (`CellArrays.shift`).
+    """
+    at = add(mul(cell, i64(step.times)), add(shift, i64(step.plus)))
     if step.over != 1:
         at = Bin("//", at, i64(step.over), I64)
     return CellIndex(at, single=True)
 
 
-def cells_at(cell: LExpr, step: CellMap) -> CellIndex:
+def cells_at(cell: LExpr, step: CellMap, shift: LExpr = ALIGNED) -> CellIndex:
     """The indices of the cells that a vector of the reader, from `cell` on, reads."""
     if step.is_regular:
         return CellIndex(add(cell, i64(step.plus)))
-    at = add(mul(cell, i64(step.times)), i64(step.plus))
-    if LANES * step.times % step.over == 0:  # loops count in whole vectors
+    at = add(mul(cell, i64(step.times)), add(shift, i64(step.plus)))
+    aligned = shift == ALIGNED
+    if aligned and LANES * step.times % step.over == 0:  # loops count in whole vectors
         return _fixed_lanes(at, step)
     base = Bin("//", at, i64(step.over), I64)
-    if step.times == 1 and step.over % LANES == 0 and step.plus % LANES == 0:
+    single = step.times == 1 and step.over % LANES == 0 and step.plus % LANES == 0
+    if aligned and single:
         return CellIndex(base, single=True)
+    if step.over >= 2 * step.times:  # five blends at most cost less than a gather
+        return _passing_lanes(at, base, step)
     rest = convert(sub(at, mul(base, i64(step.over))), U32)
     ticks = Bin("+", Bin("*", Lane(U32), Num(step.times, U32), U32), rest, U32)
     lanes = Bin("//", ticks, Num(step.over, U32), U32)
     return CellIndex(base, convert(lanes, I64))
+
+
+def _passing_lanes(at: LExpr, base: LExpr, step: CellMap) -> CellIndex:
+    """Indices of few cells: that of the first lane, and those that lanes pass on to.
+
+    None behind the last lane's is read: there may be no more.
+    """
+    furthest = (LANES - 1) * step.times
+    integer = U32 if furthest + 2 * step.over < 2**32 else I64
+    rest = convert(sub(at, mul(base, i64(step.over))), integer)
+    ticks = Bin("+", mul(Lane(integer), Num(step.times, integer)), rest, integer)
+    most = -(-furthest // step.over)
+    edges = [number * step.over for number in range(most + 1)]
+    steps = tuple(le(Num(edge, integer), ticks) for edge in edges[1:])
+    enters = disj(
+        lt(ticks, Num(step.times, integer)),
+        *(
+            conj(mask, lt(ticks, Num(edge + step.times, integer)))
+            for mask, edge in zip(steps, edges[1:], strict=True)
+        ),
+    )
+    last = Bin("//", add(at, i64(furthest)), i64(step.over), I64)
+    return CellIndex(base, steps=steps, last=last, enters=enters)
 
 
 def _fixed_lanes(at: LExpr, step: CellMap) -> CellIndex:
@@ -106,7 +193,8 @@ class CellArrays:
     """An object in arrays, with cell 0 of the time range at entry `offset`.
 
     `alive`: cells with a snapshot; `begins`: cells in which one begins. `start`: the
-    time at which cell 0 begins, of sampled inputs only.
+    time at which cell 0 begins, of sampled inputs only. `rest`: the ticks from there to
+    the start of the time range, where that is not aligned with the cells.
     """
 
     name: str
@@ -118,6 +206,14 @@ class CellArrays:
     begins: Flags
     offset: LExpr
     start: LExpr | None = None
+    rest: LExpr = ALIGNED
+
+    def shift(self, block: Block, reader: Axis) -> LExpr:
+        """The ticks before the time range in the counts of a reader's `CellMap`."""
+        common = i64(gcd(self.axis.period, reader.period))
+        if self.rest == ALIGNED or common == i64(1):
+            return self.rest
+        return block.name("shift", Bin("//", self.rest, common, I64))
 
     @property
     def complete(self) -> bool:
@@ -172,28 +268,32 @@ class CellArrays:
             return self.presence(block, where)
         return _flag(block, self.begins, self._at(where))
 
-    def change(self, block: Block, where: CellIndex) -> LExpr:
-        """The mask of the cells with another snapshot or gap than the one before."""
+    def change(
+        self, block: Block, where: CellIndex, earlier: CellIndex | None = None
+    ) -> LExpr:
+        """The mask of the cells with another snapshot or gap than the one `earlier`.
+
+        By default that is the one before.
+        """
         if self.begins is None and self.alive is None:
             return TRUE
         begins = self.beginning(block, where)
         if self.alive is None:
             return begins
-        before = self.presence(block, where.back(1))
+        before = self.presence(block, earlier or where.back(1))
         changed = ne(self.presence(block, where), before)
         return block.name("moved", disj(begins, changed))
 
     def _at(self, where: CellIndex) -> CellIndex:
         """The indices in the arrays."""
-        return replace(where, base=add(where.base, self.offset))
+        return where.later(self.offset)
 
 
 def _flag(block: Block, flags: Flags, where: CellIndex) -> LExpr:
     if flags is None:
         return TRUE
     if isinstance(flags, Bitmap):
-        where = replace(where, base=add(where.base, flags.offset))
-        return block.name("is", _entries(flags.array, where))
+        return block.name("is", _entries(flags.array, where.later(flags.offset)))
     return block.name("is", _entries(flags, where))
 
 
@@ -202,6 +302,8 @@ def _entries(array: Array, where: CellIndex) -> LExpr:
     if where.mask is not None and array.bits:  # masked lanes read the first
         index = select(where.mask, where.cell(), Splat(where.base, I64))
         return Load(array, index, array.type)
+    if where.steps:
+        return where.blend(load(array, cell) for cell in where.cells_read())
     if where.contiguous:
         return Wide(array, where.base, array.type, where.mask)
     if where.picks and not array.bits:

@@ -16,7 +16,8 @@ the bounds of a snapshot, a window where a snapshot enters or leaves it. If all 
 times are on one grid, the object over that grid has the same values and the same
 snapshots, and a vector kernel has as many cells to visit as there are rows. Where the
 bounds are is a fact about data, so this is done for kernels that rely on it, and not in
-the pipeline. Outputs keep the domains that the user gave them.
+the pipeline. Outputs are no coarser than the finest grid of the data: longer cells
+would serve less of a time range, and have few visits anyway.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -33,22 +34,29 @@ _ANYWHERE = TDom()
 
 
 def coarsen_domains(query: Query, bounds: Mapping[str, TDom]) -> Query:
-    """Define intermediate objects over grids as coarse as their changes.
+    """Define objects over grids as coarse as their changes.
 
     `bounds` gives the grids that hold the bounds of all rows of inputs.
     """
     grids = dict(bounds)
+    finest = min((grid.precision for grid in bounds.values()), default=1)
     definitions = []
     for definition in query.definitions:
-        fixed = definition.name in query.outputs or definition.tdom.rows is not None
-        tdom = definition.tdom if fixed else _coarsest(definition, grids)
+        limit = finest if definition.name in query.outputs else None
+        fixed = definition.tdom.rows is not None
+        tdom = definition.tdom if fixed else _coarsest(definition, grids, limit)
         grids[definition.name] = tdom if tdom.is_infinite else _ANYWHERE
         definitions.append(replace(definition, tdom=tdom))
     return replace(query, definitions=tuple(definitions))
 
 
-def _coarsest(definition: TemporalExpr, grids: Mapping[str, TDom]) -> TDom:
-    """Find the coarsest domain over which an object is the same."""
+def _coarsest(
+    definition: TemporalExpr, grids: Mapping[str, TDom], limit: int | None
+) -> TDom:
+    """Find the coarsest domain over which an object is the same.
+
+    With a `limit` the precision is that at most, of which it is a divisor.
+    """
     tdom = definition.tdom
     changes = [
         change for cut in leaf_cuts(definition.cuts) for change in _changes(cut, grids)
@@ -56,6 +64,8 @@ def _coarsest(definition: TemporalExpr, grids: Mapping[str, TDom]) -> TDom:
     if not changes or not tdom.is_infinite:
         return tdom
     common = _common(changes)
+    if limit is not None:
+        common = _finer(common, gcd(common.precision, limit))
     on_grid = common.precision % tdom.precision == 0
     same_points = (common.offset - tdom.offset) % tdom.precision == 0
     if not on_grid or not same_points or common.precision == tdom.precision:
@@ -80,6 +90,10 @@ def _changes(cut: LeafCut, grids: Mapping[str, TDom]) -> Iterator[TDom]:
 
 def _shift_grid(grid: TDom, ticks: int) -> TDom:
     return replace(grid, offset=(grid.offset + ticks) % grid.precision)
+
+
+def _finer(grid: TDom, precision: int) -> TDom:
+    return replace(grid, precision=precision, offset=grid.offset % precision)
 
 
 def _common(grids: Iterable[TDom]) -> TDom:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from math import lcm
+from math import gcd, lcm
 
 from tiltpy.abi.layouts import Layout, TimeLayout
 from tiltpy.emit.axes import Axis, CellMap, map_cells
@@ -33,13 +33,15 @@ class WindowCells:
 class CellGeometry:
     """The objects of a query on their axes.
 
-    `low` is a time at which cells of all definitions begin.
+    `low` is a time at which cells of all definitions begin, `slow_cells` how many cells
+    of a reader one of a slow input is, at least.
     """
 
     query: Query
     layouts: Mapping[str, Layout]
     axes: Mapping[str, Axis]
     low: int
+    slow_cells: int
 
     @cached_property
     def references(self) -> Mapping[str, tuple[list[CutPoint], list[Window]]]:
@@ -76,6 +78,21 @@ class CellGeometry:
         """The inputs whose rows are to be densified."""
         return tuple(name for name in self.inputs if not self.sampled(name))
 
+    @cached_property
+    def slow_inputs(self) -> frozenset[str]:
+        """The sampled inputs of which a vector of any reader sees few cells.
+
+        Readers look at points of them alone. A time range may begin in one of their
+        cells, whatever their period has in common with others.
+        """
+        slow = set(filter(self.sampled, self.inputs))
+        for reader in self.query.definitions:
+            points, windows = self.references[reader.name]
+            slow -= {window.object for window in windows}
+            few = self.slow_cells * reader.tdom.precision
+            slow -= {p.object for p in points if self.axes[p.object].period < few}
+        return frozenset(slow)
+
     def point(self, reader: TemporalExpr, point: CutPoint) -> CellMap:
         """The cell that a point reference sees."""
         return self._step(reader, point.object, point.offset)
@@ -86,7 +103,11 @@ class CellGeometry:
         return WindowCells(oldest, self._step(reader, window.object, window.end))
 
     def _step(self, reader: TemporalExpr, name: str, offset: int) -> CellMap:
-        return map_cells(self.axes[reader.name], self.axes[name], offset, self.low)
+        axis, source = self.axes[reader.name], self.axes[name]
+        low = self.low
+        if name in self.slow_inputs:  # cell 0 is known up to whole counts of the map
+            low = source.phase + (low - source.phase) % gcd(axis.period, source.period)
+        return map_cells(axis, source, offset, low)
 
     def ranges(self, reader: TemporalExpr) -> Iterator[tuple[str, WindowCells]]:
         """Find the cells that each reference of a definition sees, by object."""
@@ -119,10 +140,17 @@ class CellGeometry:
                     offsets += [window.start - margin, window.end + margin]
         return -min(offsets), max(offsets)
 
+    def offsets(self, name: str) -> tuple[int, int]:
+        """The least and the greatest offset of the point references to an object."""
+        points = [p for read, _ in self.references.values() for p in read]
+        offsets = [point.offset for point in points if point.object == name]
+        return min(offsets), max(offsets)
+
     @cached_property
     def multiple(self) -> int:
-        """The ticks after which all axes look the same."""
-        return lcm(*(axis.period for axis in self.axes.values()))
+        """The ticks after which all axes look the same, but for slow inputs."""
+        slow = self.slow_inputs
+        return lcm(*(a.period for name, a in self.axes.items() if name not in slow))
 
     @cached_property
     def finest(self) -> int:

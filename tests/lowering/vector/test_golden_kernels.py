@@ -31,6 +31,7 @@ LOOPS = (
     "input m : i32\nu = TDom(-∞, ∞, 4)\n~a[u] = sum(~m[u-4:u])\n~o[t] = ~a[t] + ~m[t]"
 )
 UNALIGNED = "input m : f32\nu = TDom(-∞, ∞, 5)\n~o[u] = ~m[u]"
+SLOW = "input m : f32\n~o[t] = ~m[t] - ~m[t-2]"
 
 CASES = {
     "map": (MAP, SAMPLED, 1, Shape.MAP),
@@ -43,6 +44,7 @@ CASES = {
     "spread": (SPREAD, CONTIGUOUS, 1, Shape.STENCIL),
     "loops": (LOOPS, SAMPLED, 1, Shape.MAP),
     "unaligned": (UNALIGNED, SAMPLED, 4, Shape.MAP),
+    "slow": (SLOW, SAMPLED, 7, Shape.MAP),
 }
 
 

@@ -113,14 +113,16 @@ class LaneCuts:
             changes = view.stored[name].change(view.tile, view.index_in_tile(step))
             here = view.block.name("moves", conj(eq(view.cell, view.first), changes))
             return view.block.name("cut", conj(here, eq(Lane(I64), i64(0))))
-        at = view.index(step)
+        at = view.index(name, step)
         before = step.earlier(view.lag + 1)
         if at.single:  # only the first lane can be in another cell than the one before
             moves = ne(at.base, cell_at(view.cell, before).base)
             other = conj(eq(Lane(I64), i64(0)), view.block.name("moves", moves))
+            changes = view.stored[name].change(view.block, at)
         else:
-            other = ne(at.cell(), cells_at(view.cell, before).cell())
-        changes = view.stored[name].change(view.block, at)
+            earlier = cells_at(view.cell, before, view.shift(name))
+            other = at.enters if at.steps else ne(at.cell(), earlier.cell())
+            changes = view.stored[name].change(view.block, at, earlier)
         return view.block.name("cut", conj(other, changes))
 
     def _window(self, window: Window, element: Expr) -> LExpr:

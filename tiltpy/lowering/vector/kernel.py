@@ -20,7 +20,7 @@ from tiltpy.abi.signature import (
 from tiltpy.abi.slots import SlotKind
 from tiltpy.emit.axes import whole_vectors
 from tiltpy.emit.builder import Block, KernelBuilder
-from tiltpy.emit.cell_arrays import Bitmap, CellArrays
+from tiltpy.emit.cell_arrays import ALIGNED, Bitmap, CellArrays
 from tiltpy.emit.row_access import ObjectRows, input_rows
 from tiltpy.ir.nodes import TemporalExpr
 from tiltpy.loops.build import add, i64, least, lt, sub
@@ -107,6 +107,8 @@ class _VectorKernel:
         ticks = sub(self.low, rows.start)
         first = self.block.name("first", Bin("//", ticks, rows.period, I64))
         start = add(rows.start, Bin("*", first, rows.period, I64))
+        slow = rows.name in self.geometry.slow_inputs
+        rest = self.block.name("rest", sub(self.low, start)) if slow else ALIGNED
         return CellArrays(
             rows.name,
             rows.type,
@@ -117,6 +119,7 @@ class _VectorKernel:
             None,
             first,
             self.block.name("start", start),
+            rest,
         )
 
     def _capacity(self, period: int) -> tuple[RowCount, int]:
@@ -231,9 +234,19 @@ class _VectorKernel:
         """
         back, ahead = self.geometry.reach(name)
         stages = self.plan.stages
-        in_lanes = (s.precision for s in stages if not s.panes or len(stages) == 1)
+        in_lanes = (
+            stage.precision
+            for stage in stages
+            if any(name in self.geometry.objects(d) for d in stage.definitions)
+            and (not stage.panes or len(stages) == 1)
+        )
+        vector = LANES * max(in_lanes, default=0)
+        if name in self.geometry.slow_inputs:  # not a cell more than readers see
+            first, last = self.geometry.offsets(name)
+            low = first - self.warm - self.plan.lag - 1
+            return Read(name, low, last + self.plan.lag + vector, vector)
         period = self.geometry.axes[name].period
-        further = 5 * LANES * period + LANES * max(in_lanes, default=0)
+        further = 5 * LANES * period + vector
         low = -self.warm - back - 2 * period
         spare = further if self.geometry.sampled(name) else 0
         return Read(name, low, self.plan.lag + ahead + further, spare)

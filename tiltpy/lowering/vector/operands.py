@@ -10,14 +10,13 @@ from dataclasses import replace
 from tiltpy.abi.signature import LANES
 from tiltpy.emit.axes import CellMap
 from tiltpy.emit.builder import Block, KernelBuilder
-from tiltpy.emit.cell_arrays import CellArrays, CellIndex, cells_at
+from tiltpy.emit.cell_arrays import ALIGNED, CellArrays, CellIndex, cells_at
 from tiltpy.emit.values import LoopValue, lower_expr
 from tiltpy.ir.nodes import CutPoint, Element, EventBound, Expr, TemporalExpr
 from tiltpy.loops.build import TRUE, add, conj, i64, mul
-from tiltpy.loops.nodes import Lane, LExpr
+from tiltpy.loops.nodes import LExpr
 from tiltpy.lowering.vector.history import StreamedObject
 from tiltpy.plan.vector_plan import VectorPlan
-from tiltpy.types import I64
 
 
 class LaneView:
@@ -59,10 +58,15 @@ class LaneView:
         """Count the cells from the counter's to that which a regular reference sees."""
         return step.plus - self.lag
 
-    def index(self, step: CellMap) -> CellIndex:
+    def index(self, name: str, step: CellMap) -> CellIndex:
         """The indices of the cells of a stored object that a reference sees."""
-        index = cells_at(self.cell, step.earlier(self.lag))
-        return replace(index, base=self.block.name("base", index.base))
+        index = cells_at(self.cell, step.earlier(self.lag), self.shift(name))
+        return index.in_variables(self.block)
+
+    def shift(self, name: str) -> LExpr:
+        """Find how far the time range begins behind cell 0 of a stored object."""
+        reader = self.plan.geometry.axes[self.reader.name]
+        return self.stored[name].shift(self.tile, reader)
 
     def _back(self, name: str, after: int) -> int:
         """Count the cells since the loop has computed the one `after` the counter's."""
@@ -81,7 +85,7 @@ class LaneView:
             return self.streams[name].value(self.block, back)
         if self.stays(name, step):
             return self.stored[name].value(self.tile, self.index_in_tile(step))
-        at = self.index(step)
+        at = self.index(name, step)
         if at.contiguous or at.picks:
             self._prefetch(name, at.base)
         return self.stored[name].value(self.block, at)
@@ -91,7 +95,7 @@ class LaneView:
         source, tile = self.stored[name], self.plan.tile
         seen = step.earlier(self.lag)
         whole = seen.times == 1 and seen.over % LANES == 0 and seen.plus == 0
-        return whole and source.axis.period == tile
+        return whole and source.axis.period == tile and source.rest == ALIGNED
 
     def index_in_tile(self, step: CellMap) -> CellIndex:
         """The index of that cell."""
@@ -102,15 +106,12 @@ class LaneView:
         """`start` or `end` of a row of a sampled input."""
         source = self.stored[node.object]
         assert source.start is not None, f"~{node.object} is sampled"
-        at = self.index(
-            self.plan.geometry.point(self.reader, CutPoint(node.object, node.offset))
-        )
-        base = add(at.base, i64(int(node.which == "end")))
-        lanes = Lane(I64) if at.lanes is None else at.lanes
-        period = i64(source.axis.period)
-        first = self.block.name("time", add(source.start, mul(base, period)))
+        point = CutPoint(node.object, node.offset)
+        at = self.index(node.object, self.plan.geometry.point(self.reader, point))
+        cell = add(at.cell(), i64(int(node.which == "end")))
+        time = add(source.start, mul(cell, i64(source.axis.period)))
         alive = source.presence(self.block, at)
-        return LoopValue(node.type, add(first, mul(lanes, period)), alive)
+        return LoopValue(node.type, self.block.name("time", time), alive)
 
     def _prefetch(self, name: str, cell: LExpr) -> None:
         """Ask for what a loop over an input, now at a cell, will come to.

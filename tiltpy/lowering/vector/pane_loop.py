@@ -93,7 +93,10 @@ class PaneLoop:
         match node:
             case At(object=name, offset=offset):
                 step = self.plan.geometry.point(self.reader, CutPoint(name, offset))
-                return self.stored[name].value(self.block, cell_at(self.cell, step))
+                stored = self.stored[name]
+                axis = self.plan.geometry.axes[self.reader.name]
+                at = cell_at(self.cell, step, stored.shift(self.block, axis))
+                return stored.value(self.block, at)
             case Time(offset=offset):
                 ticks = mul(add(self.cell, i64(1)), i64(self.reader.tdom.precision))
                 time = add(add(self.low, ticks), i64(offset))

@@ -204,7 +204,7 @@ class LaneWindows:
         assert view.certain(name, element), f"~{name} has a value in every cell"
         if node.reduction in ("first", "last"):
             step = seen.oldest if node.reduction == "first" else seen.newest
-            return view.element(view.block, name, element, view.index(step))
+            return view.element(view.block, name, element, view.index(name, step))
         if node.reduction == "count":
             return LoopValue(node.type, i64(seen.cells), TRUE)
         aggregate = aggregate_for(
@@ -212,7 +212,7 @@ class LaneWindows:
         )
         state: State | None = None
         for cell in range(seen.cells):
-            at = view.index(seen.oldest.further(cell))
+            at = view.index(name, seen.oldest.further(cell))
             value = view.element(view.block, name, element, at)
             lifted = lift_where(view.block, aggregate, value, TRUE, i64(0))
             if state is not None:

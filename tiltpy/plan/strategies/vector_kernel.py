@@ -47,7 +47,7 @@ def plan_vector(
         return Refusal("the precisions are no multiples of one another")
     axes = {n: Axis(grid.period, grid.phase) for n, grid in sampling_grids.items()}
     axes |= {d.name: Axis.of(d.tdom) for d in query.definitions}
-    geometry = CellGeometry(query, layouts, axes, low)
+    geometry = CellGeometry(query, layouts, axes, low, costs.slow_cells)
     apart = all(grid.apart for grid in sampling_grids.values())
     refusals = (
         _refuse_domains(geometry),
@@ -113,15 +113,18 @@ def _refuse_visits(
 
 
 def _sparse(geometry: CellGeometry, costs: Costs) -> Iterator[str]:
-    """Find sampled inputs whose rows are so long that to visit each cell is a waste."""
+    """Find the fastest input of samples, if to visit each cell of them is a waste."""
     query = geometry.query
     finest = min(d.tdom.precision for d in query.definitions)
     maps = all(_maps_rows(geometry, d) for d in query.definitions)
     longest = finest if maps else costs.cells_per_row * finest
-    for declared in query.inputs:
-        axis = geometry.axes.get(declared.name)
-        if axis is not None and axis.period > longest:
-            yield declared.name
+    periods = {
+        d.name: geometry.axes[d.name].period
+        for d in query.inputs
+        if d.name in geometry.axes
+    }
+    if min(periods.values(), default=0) > longest:
+        yield min(periods, key=lambda name: periods[name])
 
 
 def _maps_rows(geometry: CellGeometry, definition: TemporalExpr) -> bool:
