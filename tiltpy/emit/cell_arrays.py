@@ -53,10 +53,10 @@ class CellIndex:
     """The indices of a vector of cells: from `base` on, or each at `base + lanes`.
 
     `single`: one cell, at `base`. `steps`: masks of the lanes that have come to the
-    next cell, to that behind it, and so on; the last lane is at cell `last`. `enters`: a
-    mask of those whose cell is another than that of the cell before. `picks`: the lanes are these
-    constants, all within two vectors from `base` on. `mask`: which of successive cells
-    may be read.
+    next cell, to that behind it, and so on; the last lane is at cell `last`. `enters`:
+    a mask of the lanes at another cell than the one before them. `picks`: the lanes are
+    these constants, all within two vectors from `base` on. `mask`: which of successive
+    cells may be read.
     """
 
     base: LExpr
