@@ -24,6 +24,10 @@ class RunCosts:
     """Visits of a vector kernel beyond `cells_per_row` that take no time worth a look
     (not measured)."""
 
+    shared_result_rows: int = 1 << 19
+    """Rows of a result from which on workers share making its table: below, starting
+    them takes about as long (changes of samples)."""
+
     # Chunks: a call costs up to 100 us, a chunk has about a millisecond of work
 
     chunk_work: int = 1 << 21

@@ -60,10 +60,12 @@ class Evaluation:
     strings: Strings = NO_STRINGS
     vector: VectorRange | None = None
 
-    def table(self, name: str, of: Type, stamp: OutputStamp) -> OutputTable:
-        """Make the table of an output."""
+    def table(
+        self, name: str, of: Type, stamp: OutputStamp, workers: int = 1
+    ) -> OutputTable:
+        """Make the table of an output, which `workers` share."""
         pieces = self.pieces.get(name, [])
-        return OutputTable(name, of, pieces, stamp, self.strings)
+        return OutputTable(name, of, pieces, stamp, self.strings, workers=workers)
 
 
 class Engine:

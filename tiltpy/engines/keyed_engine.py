@@ -85,12 +85,16 @@ class KeyedEvaluation:
     strings: Strings = NO_STRINGS
     order: Order = "key"
 
-    def table(self, name: str, of: Type, stamp: OutputStamp) -> OutputTable:
-        """Make the table of an output."""
+    def table(
+        self, name: str, of: Type, stamp: OutputStamp, workers: int = 1
+    ) -> OutputTable:
+        """Make the table of an output, which `workers` share."""
         snapshots = self.snapshots.get(name, ())
         pieces = [piece for task in snapshots for piece in task.pieces]
         columns = KeyColumns.of(self.keys, snapshots, self.order)
-        return OutputTable(name, of, pieces, stamp, self.strings, columns)
+        return OutputTable(
+            name, of, pieces, stamp, self.strings, columns, workers=workers
+        )
 
 
 class KeyedEngine:

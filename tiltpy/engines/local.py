@@ -13,7 +13,7 @@ from tiltpy.runtime.arrow.timestamps import OutputStamp, StampType, output_stamp
 from tiltpy.runtime.execution.hidden_rows import HiddenRows
 from tiltpy.runtime.execution.kernel import Kernels
 from tiltpy.runtime.execution.output_group import OutputGroup
-from tiltpy.runtime.execution.run_options import RunOptions
+from tiltpy.runtime.execution.run_options import RunOptions, default_workers
 from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.execution.time_run import TimeRun
 from tiltpy.runtime.execution.visit_warnings import Announcement
@@ -90,7 +90,8 @@ def run_parts(
     tables: dict[str, OutputTable] = {}
     for group in parts:
         if group in direct:
-            made = direct[group].tables(stamp, order)
+            workers = options.workers or default_workers()
+            made = direct[group].tables(stamp, order, workers)
             tables.update((table.name, table) for table in made)
         else:
             result = run(group, bound, request, options, order, stamp)
@@ -170,8 +171,12 @@ def run(
         engine = Engine(group, request, options, announcement)
         plan = _plan_once(engine, inputs)
         evaluation = engine.evaluate(None, _rows(query, inputs), plan=plan)
+    workers = options.workers or default_workers()
     return Result(
-        [evaluation.table(name, query.type_of(name), stamp) for name in query.outputs]
+        [
+            evaluation.table(name, query.type_of(name), stamp, workers)
+            for name in query.outputs
+        ]
     )
 
 

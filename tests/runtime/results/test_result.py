@@ -3,6 +3,7 @@
 import builtins
 import datetime as dt
 from collections.abc import Callable
+from typing import Literal
 
 import duckdb
 import numpy as np
@@ -302,3 +303,33 @@ def test_points_of_keys_keep_them() -> None:
     }
     with pytest.raises(TiltError, match=r"'y' has a column 'k' already"):
         output.points("k")
+
+
+@pytest.mark.parametrize("order", ["key", "time"])
+def test_workers_share_a_large_table(order: Literal["key", "time"]) -> None:
+    rows = np.arange(700_000)
+    table = pa.table({"k": rows % 7, "t": rows // 7 * 3, "x": rows * 7 % 1001})
+    query = tilt.parse("input x by k : i64 time t point\n~o[t] = ~x[t] > 9 ? ~x[t] : φ")
+    found, alone = (
+        query.run(x=table, workers=workers, order=order).to_arrow()
+        for workers in (2, 1)
+    )
+    assert found == alone
+    assert found.num_rows == np.count_nonzero(table["x"].to_numpy() > 9)
+    by = ("start", "k") if order == "time" else ("k", "start")
+    sorted_table = found.sort_by([(name, "ascending") for name in by])
+    assert found == sorted_table
+
+
+def test_workers_share_a_table_of_cells() -> None:
+    values = np.arange(2_000_000) * 7 % 1001
+    samples = tilt.sampled(pa.array(values), start=0, period=5)
+    query = tilt.parse("input x : i64 sampled 5\n~o[t] = ~x[t] % 3 == 0 ? ~x[t] : φ")
+    found, alone = (
+        query.run(x=samples, workers=workers).to_arrow() for workers in (2, 1)
+    )
+    cells = np.flatnonzero(values % 3 == 0)
+    assert found["o"].to_numpy().tolist() == values[cells].tolist()
+    assert np.array_equal(found["start"].to_numpy(), cells * 5)
+    assert np.array_equal(found["end"].to_numpy(), cells * 5 + 5)
+    assert found == alone

@@ -97,6 +97,22 @@ def sort_stably(ticks: Times) -> RowOrder:
     return order
 
 
+def find_time_order(starts: Times, ends: Times | None) -> RowOrder:
+    """Find the order of intervals by start, then end, then as they lie.
+
+    Without `ends` those that start together stay as they lie.
+    """
+    order = sort_stably(starts)
+    if ends is None:
+        return order
+    ordered, followed = starts[order], ends[order]
+    same = ordered[1:] == ordered[:-1]
+    if not (same & (followed[1:] < followed[:-1])).any():
+        return order
+    by_end = sort_stably(ends)
+    return by_end[sort_stably(starts[by_end])]
+
+
 def find_out_of_order(rows: RowOrder) -> int:
     """Find the first row of the input that belongs before the row above it."""
     ranks = invert_order(rows)

@@ -87,12 +87,14 @@ class PreaggregatedRun:
         """The input that the rows are of."""
         return self.query.inputs[0].name
 
-    def tables(self, stamp: OutputStamp, order: Order) -> Iterator[OutputTable]:
+    def tables(
+        self, stamp: OutputStamp, order: Order, workers: int = 1
+    ) -> Iterator[OutputTable]:
         """A table of each output, whose snapshots are made on demand."""
         for name, folded in self.folded.items():
             pending = _Pending(folded, self.rows, order)
             of = self.query.type_of(name)
-            yield OutputTable(name, of, pending, stamp, self.strings)
+            yield OutputTable(name, of, pending, stamp, self.strings, workers=workers)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,8 +10,11 @@ import pyarrow.compute as pc
 
 from tiltpy.runtime.arrays.dictionary import MOST_BYTES
 from tiltpy.runtime.arrays.dtypes import I64Array
+from tiltpy.runtime.arrays.views import integers_of
+from tiltpy.runtime.concurrency.workers import map_ordered
 from tiltpy.runtime.execution.stitch import Piece
 from tiltpy.runtime.ingest.keys import Keys
+from tiltpy.runtime.ingest.sort_by_time import find_time_order
 from tiltpy.runtime.results.keyed_bitmaps import KeyedBitmaps
 
 Order = Literal["key", "time"]
@@ -85,11 +88,17 @@ class KeyColumns:
         return max(1, MOST_BYTES // longest)
 
 
-def sort_by_time(table: pa.Table, *, tied: bool) -> pa.Table:
+def sort_by_time(table: pa.Table, workers: int, *, tied: bool) -> pa.Table:
     """Sort a table in order of key and time by start, end and key instead.
 
     `tied`: rows that start together are in tie order, whenever they end.
     """
-    times = ("start",) if tied else ("start", "end")
-    by_time = [(name, "ascending") for name in times]
-    return table.take(pc.sort_indices(table, sort_keys=by_time))  # stable: by key then
+    if len(table) < 2:
+        return table
+    starts, ends = (
+        integers_of(table[name].combine_chunks()).astype(np.int64, copy=False)
+        for name in (("start", "start") if tied else ("start", "end"))
+    )
+    order = pa.array(find_time_order(starts, None if tied else ends))
+    columns = map_ordered(lambda column: column.take(order), table.columns, workers)
+    return pa.Table.from_arrays(list(columns), schema=table.schema)

@@ -61,6 +61,8 @@ class OutputTable:
         stamp: OutputStamp,
         strings: Strings = NO_STRINGS,
         keys: KeyColumns | None = None,
+        *,
+        workers: int = 1,
     ) -> None:
         self.name = name
         self.type = type
@@ -71,7 +73,7 @@ class OutputTable:
             self._lazy = LazyRows(OutputRows(events, keys))
         else:
             self._lazy = LazyRows(pieces)
-        self._format = TableFormat(name, type, stamp, strings)
+        self._format = TableFormat(name, type, stamp, strings, workers)
         self._table: pa.Table | None = None
 
     def __getstate__(self) -> dict[str, object]:
@@ -81,6 +83,7 @@ class OutputTable:
     def rename(self, name: str) -> "OutputTable":
         """Make a table of another name, without a grid, that shares the snapshots."""
         other = OutputTable(name, self.type, (), self.stamp, self._format.strings)
+        other._format = replace(self._format, name=name)
         other._lazy = self._lazy
         return other
 
@@ -141,8 +144,15 @@ class OutputTable:
         if rows.keys is None or rows.keys.order == "key":
             return self
         keys = replace(rows.keys, order="key")
+        strings, workers = self._format.strings, self._format.workers
         return OutputTable(
-            self.name, self.type, rows.pieces, self.stamp, self._format.strings, keys
+            self.name,
+            self.type,
+            rows.pieces,
+            self.stamp,
+            strings,
+            keys,
+            workers=workers,
         )
 
     def points(self, time: str = "time") -> pa.Table:

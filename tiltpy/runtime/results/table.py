@@ -13,12 +13,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.runtime.arrays.dictionary import Strings, split_to_fit
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
 from tiltpy.runtime.arrays.views import arrow_type, column_array
 from tiltpy.runtime.arrow.time_payloads import output_type, ticks_array
 from tiltpy.runtime.arrow.timestamps import OutputStamp, from_ticks
 from tiltpy.runtime.concurrency.offload import offload
+from tiltpy.runtime.concurrency.workers import map_ordered
 from tiltpy.runtime.execution.stitch import Piece
 from tiltpy.runtime.results.key_columns import KeyColumns, sort_by_time
 from tiltpy.runtime.results.keyed_bitmaps import KeyedBitmaps
@@ -78,13 +80,14 @@ class TableFormat:
     """The conversion of an output's snapshots to columns of a table.
 
     `stamp` is the type of its times; `strings` is the dictionary of columns without
-    one.
+    one; `workers` share large tables.
     """
 
     name: str
     type: Type
     stamp: OutputStamp
     strings: Strings
+    workers: int = 1
 
     def schema(self, key_fields: Sequence[tuple[str, pa.DataType]]) -> pa.Schema:
         """Make the schema of the table: keys, start and end, payload."""
@@ -106,7 +109,12 @@ class TableFormat:
         """Make the table of snapshots."""
         schema = self.schema(rows.key_fields())
         most = None if rows.keys is None else rows.keys.rows_per_chunk()
-        chunks = [c for snapshots in rows.pieces for c in self._chunks(snapshots, most)]
+        count = sum(snapshots.n for snapshots in rows.pieces)
+        workers = self.workers if count >= DEFAULT_COSTS.run.shared_result_rows else 1
+        chunks_of_pieces = map_ordered(
+            lambda snapshots: list(self._chunks(snapshots, most)), rows.pieces, workers
+        )
+        chunks = [chunk for chunks in chunks_of_pieces for chunk in chunks]
         if rows.keys is not None:
             sizes = [len(chunk[0]) for chunk in chunks]
             keys = rows.keys.chunks(sizes)
@@ -117,7 +125,8 @@ class TableFormat:
         ]
         table = pa.Table.from_arrays(arrays, schema=schema)
         if rows.keys is not None and rows.keys.order == "time":
-            table = sort_by_time(table, tied=any(map(_are_rows, rows.pieces)))
+            tied = any(map(_are_rows, rows.pieces))
+            table = sort_by_time(table, workers, tied=tied)
         return table
 
     def _chunks(
