@@ -7,8 +7,8 @@ as the Unicode tables of Arrow say.
 from collections.abc import Sequence
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from tiltpy import arrow_functions as pc
 from tiltpy.string_predicates import array_of
 from tiltpy.types import F64, Scalar, int_range
 

@@ -10,15 +10,15 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from tiltpy import arrow_functions as pc
 from tiltpy.ops import StringTest
 
-_KERNELS = {
-    "starts_with": pc.starts_with,
-    "ends_with": pc.ends_with,
-    "contains": pc.match_substring,
-    "matches": pc.match_substring_regex,
+_KERNELS: dict[StringTest, str] = {
+    "starts_with": "starts_with",
+    "ends_with": "ends_with",
+    "contains": "match_substring",
+    "matches": "match_substring_regex",
 }
 
 
@@ -33,7 +33,7 @@ def array_of(strings: Sequence[str]) -> pa.LargeStringArray:
 
 def match_strings(test: StringTest, strings: pa.Array, pattern: str) -> pa.BooleanArray:
     """Ask of each string whether it starts with a pattern, and so on."""
-    return _KERNELS[test](strings, pattern=pattern)
+    return getattr(pc, _KERNELS[test])(strings, pattern=pattern)
 
 
 def find_members(strings: pa.Array, listed: str) -> pa.BooleanArray:

@@ -336,7 +336,7 @@ def test_a_stream_holds_no_strings_that_are_gone(
         sizes.append(len(found[1]))
         return found
 
-    monkeypatch.setattr("tiltpy.engines.engine.encode", watched)
+    monkeypatch.setattr("tiltpy.runtime.execution.call_states.encode", watched)
     parts = (
         pa.table(
             {

@@ -25,7 +25,7 @@ from tiltpy.runtime.execution.time_domain import (
 from tiltpy.runtime.execution.time_run import TimeRun
 from tiltpy.runtime.execution.vector_range import VectorRange
 from tiltpy.runtime.execution.visit_warnings import Announcement
-from tiltpy.runtime.incremental.state import split_last
+from tiltpy.runtime.incremental.last_pieces import split_last
 from tiltpy.runtime.ingest.cell_overlaps import check_cells
 from tiltpy.runtime.results.result import OutputTable
 from tiltpy.types import Type

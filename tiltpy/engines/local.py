@@ -2,12 +2,11 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from tiltpy.engines.engine import Engine, Evaluation
-from tiltpy.engines.keyed_engine import KeyedEngine, KeyedEvaluation, Rows
 from tiltpy.ir.nodes import Query
-from tiltpy.plan.nodes import Misfit
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrow.timestamps import OutputStamp, StampType, output_stamp
 from tiltpy.runtime.execution.hidden_rows import HiddenRows
@@ -19,18 +18,14 @@ from tiltpy.runtime.execution.time_run import TimeRun
 from tiltpy.runtime.execution.visit_warnings import Announcement
 from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.runtime.ingest.read_input import InputRows, ingest
-from tiltpy.runtime.keyed.keyed_run import KeyedRun
-from tiltpy.runtime.preaggregation.run import (
-    FoldKernels,
-    PreaggregatedRun,
-    fold_directly,
-    only_input,
-)
-from tiltpy.runtime.preaggregation.time_ordered_rows import read_in_time_order
 from tiltpy.runtime.results.key_columns import Order
 from tiltpy.runtime.results.result import OutputTable, Result
 from tiltpy.runtime.results.windows import Grid, IntervalGrid
-from tiltpy.types import Unit
+
+if TYPE_CHECKING:
+    from tiltpy.engines.keyed_engine import KeyedEvaluation
+    from tiltpy.runtime.keyed.keyed_run import KeyedRun
+    from tiltpy.runtime.preaggregation.run import FoldKernels, PreaggregatedRun
 
 
 def bind_inputs(
@@ -55,7 +50,7 @@ def bind_inputs(
 
 def run_parts(
     query: Query,
-    parts: Sequence[OutputGroup[FoldKernels]],
+    parts: "Sequence[OutputGroup[FoldKernels]]",
     bindings: Mapping[str, InputBinding],
     request: Request,
     options: RunOptions,
@@ -70,7 +65,11 @@ def run_parts(
     stamps: dict[str, StampType] = {}
     grouped: set[str] = set()
     for group in parts:
-        folded = _directly(group, bindings, query.unit, request, options)
+        folded = None
+        if _are_keyed(group.query):
+            from tiltpy.engines import keyed_tables  # noqa: PLC0415 - late
+
+            folded = keyed_tables.fold_rows(group, bindings, request, options)
         if folded is None:
             grouped |= group.inputs
         else:
@@ -124,28 +123,6 @@ def find_grids(
     return grids
 
 
-def _directly(
-    group: OutputGroup[FoldKernels],
-    bindings: Mapping[str, InputBinding],
-    unit: Unit | None,
-    request: Request,
-    options: RunOptions,
-) -> PreaggregatedRun | None:
-    """A part's outputs without grouping any rows, where that can be."""
-    declared = only_input(group.query)
-    if declared is None or options.preaggregate is False:
-        return None
-    rows = read_in_time_order(
-        declared, bindings[declared.name], unit, options.costs.preaggregation
-    )
-    if isinstance(rows, str):
-        return None
-    try:
-        return fold_directly(group, rows, request, options)
-    except Misfit:
-        return None
-
-
 def run(
     group: OutputGroup[Kernels],
     inputs: Mapping[str, InputRows],
@@ -165,8 +142,11 @@ def run(
     announcement = Announcement(query, options.costs.run)
     evaluation: Evaluation | KeyedEvaluation
     if _are_keyed(query):
-        keyed = KeyedEngine(group, request, options, announcement, order)
-        evaluation = keyed.evaluate(None, _rows_by_key(query, inputs))
+        from tiltpy.engines import keyed_tables  # noqa: PLC0415 - late
+
+        evaluation = keyed_tables.evaluate(
+            group, inputs, request, options, announcement, order
+        )
     else:
         engine = Engine(group, request, options, announcement)
         plan = _plan_once(engine, inputs)
@@ -222,12 +202,13 @@ def plan_bound(
     inputs: Mapping[str, InputRows],
     request: Request,
     options: RunOptions,
-) -> KeyedRun | TimeRun:
+) -> "KeyedRun | TimeRun":
     """Plan a run of a group over its bound inputs; nothing is computed."""
     query = group.query
     if _are_keyed(query):
-        keyed = KeyedEngine(group, request, options)
-        return keyed.plan(_rows_by_key(query, inputs))
+        from tiltpy.engines import keyed_tables  # noqa: PLC0415 - late
+
+        return keyed_tables.plan(group, inputs, request, options)
     return Engine(group, request, options).plan(None, _rows(query, inputs))
 
 
@@ -238,10 +219,3 @@ def _are_keyed(query: Query) -> bool:
 
 def _rows(query: Query, inputs: Mapping[str, InputRows]) -> dict[str, SnapshotBuffer]:
     return {declared.name: inputs[declared.name].buffer for declared in query.inputs}
-
-
-def _rows_by_key(query: Query, inputs: Mapping[str, InputRows]) -> dict[str, Rows]:
-    return {
-        name: (inputs[name],) if inputs[name].keys is not None else buffer
-        for name, buffer in _rows(query, inputs).items()
-    }

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from tiltpy import arrow_functions as pc
 from tiltpy.compiler.options import CompileOptions
 from tiltpy.compiler.query_kernels import Compiler
 from tiltpy.errors import DataError, TiltError

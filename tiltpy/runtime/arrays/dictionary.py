@@ -10,9 +10,9 @@ from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from tiltpy import arrow_functions as pc
 from tiltpy.abi.slots import SlotKind
 from tiltpy.ops import STRING_TESTS
 from tiltpy.string_predicates import array_of, find_members, match_strings

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from tiltpy import arrow_functions as pc
 from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.ir import reductions
 from tiltpy.ir.cuts import expressions

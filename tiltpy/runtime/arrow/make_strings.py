@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from tiltpy import arrow_functions as pc
 from tiltpy.errors import QueryError
 from tiltpy.ir.nodes import StringCall
 from tiltpy.ir.string_sources import (

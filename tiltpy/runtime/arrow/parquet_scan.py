@@ -11,15 +11,18 @@ from glob import glob, has_magic
 from itertools import islice
 from os import PathLike
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from tiltpy.argument_checks import check_path
 from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.errors import DataError
 from tiltpy.runtime.concurrency.offload import offload
 from tiltpy.types import NANOSECONDS, Unit
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
 
 SUFFIX = ".parquet"
 UNITS: dict[str, Unit] = {
@@ -151,8 +154,10 @@ def rows_of(frame: object) -> int:
     return int(frame.num_rows) if isinstance(frame, pa.Table) else 0
 
 
-def open_parquet(path: Path) -> pq.ParquetFile:
+def open_parquet(path: Path) -> "pq.ParquetFile":
     """Open a Parquet file and read its footer."""
+    import pyarrow.parquet as pq  # noqa: PLC0415 - late
+
     try:
         # Otherwise the columns of all row groups would be read at once, and kept.
         return pq.ParquetFile(
@@ -183,7 +188,11 @@ def _check_types(path: Path, schema: pa.Schema, types: dict[str, pa.DataType]) -
 
 
 def _tables(
-    path: Path, file: pq.ParquetFile, groups: list[int], names: Sequence[str], rows: int
+    path: Path,
+    file: "pq.ParquetFile",
+    groups: list[int],
+    names: Sequence[str],
+    rows: int,
 ) -> Iterator[pa.Table]:
     batches = file.iter_batches(rows, row_groups=groups, columns=list(names))
     while True:
@@ -211,7 +220,7 @@ class ScanRange:
     held: bool = False
     low: int | None = None
 
-    def first(self, file: pq.ParquetFile) -> int | None:
+    def first(self, file: "pq.ParquetFile") -> int | None:
         """Find about when the rows of a file start; None without statistics."""
         for group in range(file.num_row_groups):
             if file.metadata.row_group(group).num_rows:
@@ -219,7 +228,7 @@ class ScanRange:
                 return None if bounds is None else bounds[0]
         return None
 
-    def groups_before(self, file: pq.ParquetFile) -> int:
+    def groups_before(self, file: "pq.ParquetFile") -> int:
         """Count the first row groups, which end before the range."""
         if self.low is None:
             return 0
@@ -232,7 +241,7 @@ class ScanRange:
         return max(0, ended - self.held)
 
     def _statistics(
-        self, file: pq.ParquetFile, group: int, column: str
+        self, file: "pq.ParquetFile", group: int, column: str
     ) -> tuple[int, int] | None:
         """Find the least and the greatest time in a row group, rounded outwards."""
         row_group = file.metadata.row_group(group)
@@ -251,7 +260,7 @@ class ScanRange:
         return None
 
 
-def _unit(column: pq.ColumnSchema, tick: Unit | None) -> tuple[int, int] | None:
+def _unit(column: "pq.ColumnSchema", tick: Unit | None) -> tuple[int, int] | None:
     """Find the nanoseconds of a column's unit, and of a tick; None: no times."""
     if column.physical_type not in ("INT32", "INT64"):
         return None

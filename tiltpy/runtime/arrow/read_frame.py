@@ -7,8 +7,8 @@ from weakref import WeakSet
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from tiltpy import arrow_functions as pc
 from tiltpy.errors import DataError
 from tiltpy.runtime.arrow.encode_strings import encode_chunks, is_string
 from tiltpy.runtime.arrow.select_columns import Choice

@@ -12,8 +12,8 @@ from functools import reduce
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from tiltpy import arrow_functions as pc
 from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.errors import DataError
 from tiltpy.runtime.arrays.dictionary import MOST_BYTES

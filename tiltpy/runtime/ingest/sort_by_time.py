@@ -2,8 +2,8 @@
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from tiltpy import arrow_functions as pc
 from tiltpy.errors import DataError
 from tiltpy.runtime.arrays.dtypes import BoolArray, Times
 from tiltpy.runtime.arrays.views import values_of

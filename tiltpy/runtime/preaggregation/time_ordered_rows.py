@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from tiltpy import arrow_functions as pc
 from tiltpy.costs import DEFAULT_COSTS, PreaggregationCosts
 from tiltpy.forks import cached_property
 from tiltpy.ir.nodes import Input

@@ -6,8 +6,8 @@ from typing import Literal
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from tiltpy import arrow_functions as pc
 from tiltpy.runtime.arrays.dictionary import MOST_BYTES
 from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.views import integers_of

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from tiltpy import arrow_functions as pc
 from tiltpy.errors import TiltError
 from tiltpy.plot.series import MOST_KEYS
 from tiltpy.runtime.arrays.dtypes import I64Array

@@ -20,19 +20,14 @@ from tiltpy.argument_checks import check_argument, check_text
 from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.errors import TiltError
 from tiltpy.messages import closest
-from tiltpy.plot.series import Series
 from tiltpy.runtime.arrays.dictionary import NO_STRINGS, Strings
 from tiltpy.runtime.arrays.dtypes import Times
-from tiltpy.runtime.arrow.display import format_html
 from tiltpy.runtime.arrow.timestamps import OutputStamp
 from tiltpy.runtime.concurrency.offload import offload
 from tiltpy.runtime.execution.stitch import Piece, events_of
 from tiltpy.runtime.results.frames import to_pandas, to_points, to_polars
 from tiltpy.runtime.results.key_columns import KeyColumns
 from tiltpy.runtime.results.keyed_bitmaps import KeyedBitmaps
-from tiltpy.runtime.results.plot_keys import KeySelection
-from tiltpy.runtime.results.plot_series import series_of
-from tiltpy.runtime.results.plotting import plot_outputs
 from tiltpy.runtime.results.table import DeferredRows, LazyRows, OutputRows, TableFormat
 from tiltpy.runtime.results.windows import Grid, find_windows, windows_table
 from tiltpy.types import Type
@@ -41,6 +36,9 @@ from tiltpy.visible import escape_text
 if TYPE_CHECKING:
     import pandas
     import polars
+
+    from tiltpy.plot.series import Series
+    from tiltpy.runtime.results.plot_keys import KeySelection
 
 
 class OutputTable:
@@ -129,9 +127,13 @@ class OutputTable:
             yield keys.keys.show(key), slice(offsets[key], offsets[key + 1])
 
     def series(
-        self, choice: KeySelection, *, is_input: bool
-    ) -> list[tuple[Series, ...]]:
+        self, choice: "KeySelection", *, is_input: bool
+    ) -> "list[tuple[Series, ...]]":
         """Make the series of each payload column."""
+        from tiltpy.runtime.results.plot_series import (  # noqa: PLC0415 - late
+            series_of,
+        )
+
         keys = self._lazy.rows.keys
         if keys is None:
             return series_of(self.name, self.to_arrow(), is_input=is_input)
@@ -222,6 +224,8 @@ class OutputTable:
         )
 
     def _repr_html_(self) -> str:
+        from tiltpy.runtime.arrow.display import format_html  # noqa: PLC0415 - late
+
         title = f"{self.name}: {self.num_rows:,} snapshots"
         return format_html(self.to_arrow(), title)
 
@@ -341,6 +345,10 @@ class Result:
         """
         if inputs is not None:
             check_argument("inputs", inputs, Result, "what query.inputs(...) gives")
+        from tiltpy.runtime.results.plotting import (  # noqa: PLC0415 - late
+            plot_outputs,
+        )
+
         return plot_outputs(
             list(self.values()),
             [] if inputs is None else list(inputs.values()),

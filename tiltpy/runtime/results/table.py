@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from tiltpy import arrow_functions as pc
 from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.runtime.arrays.dictionary import Strings, split_to_fit
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer

@@ -1,0 +1,74 @@
+"""Runs over tables with outputs by key: by groups of rows, or folded as they come."""
+
+from collections.abc import Mapping
+
+from tiltpy.engines.keyed_engine import KeyedEngine, KeyedEvaluation, Rows
+from tiltpy.ir.nodes import Query
+from tiltpy.plan.nodes import Misfit
+from tiltpy.runtime.execution.kernel import Kernels
+from tiltpy.runtime.execution.output_group import OutputGroup
+from tiltpy.runtime.execution.run_options import RunOptions
+from tiltpy.runtime.execution.time_domain import Request
+from tiltpy.runtime.execution.visit_warnings import Announcement
+from tiltpy.runtime.ingest.binding import InputBinding
+from tiltpy.runtime.ingest.read_input import InputRows
+from tiltpy.runtime.keyed.keyed_run import KeyedRun
+from tiltpy.runtime.preaggregation.run import (
+    FoldKernels,
+    PreaggregatedRun,
+    fold_directly,
+    only_input,
+)
+from tiltpy.runtime.preaggregation.time_ordered_rows import read_in_time_order
+from tiltpy.runtime.results.key_columns import Order
+
+
+def fold_rows(
+    group: OutputGroup[FoldKernels],
+    bindings: Mapping[str, InputBinding],
+    request: Request,
+    options: RunOptions,
+) -> PreaggregatedRun | None:
+    """Compute the outputs of a group without grouping any rows, where that can be."""
+    declared = only_input(group.query)
+    if declared is None or options.preaggregate is False:
+        return None
+    binding, costs = bindings[declared.name], options.costs.preaggregation
+    rows = read_in_time_order(declared, binding, group.query.unit, costs)
+    if isinstance(rows, str):
+        return None
+    try:
+        return fold_directly(group, rows, request, options)
+    except Misfit:
+        return None
+
+
+def evaluate(
+    group: OutputGroup[Kernels],
+    inputs: Mapping[str, InputRows],
+    request: Request,
+    options: RunOptions,
+    announcement: Announcement,
+    order: Order,
+) -> KeyedEvaluation:
+    """Compute the outputs of a group over their whole domains."""
+    engine = KeyedEngine(group, request, options, announcement, order)
+    return engine.evaluate(None, _rows(group.query, inputs))
+
+
+def plan(
+    group: OutputGroup[Kernels],
+    inputs: Mapping[str, InputRows],
+    request: Request,
+    options: RunOptions,
+) -> KeyedRun:
+    """Plan a run of a group; nothing is computed."""
+    return KeyedEngine(group, request, options).plan(_rows(group.query, inputs))
+
+
+def _rows(query: Query, inputs: Mapping[str, InputRows]) -> dict[str, Rows]:
+    bound = {declared.name: inputs[declared.name] for declared in query.inputs}
+    return {
+        name: rows.buffer if rows.keys is None else (rows,)
+        for name, rows in bound.items()
+    }
