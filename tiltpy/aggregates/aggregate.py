@@ -29,8 +29,9 @@ class Aggregate:
     `identity` is the neutral element. `combine_nonempty` is a simpler combine of states
     of which neither is the identity, `accumulate` a faster one of a state and that of a
     single snapshot. Over many snapshots the aggregate `wider` rounds less. `ordered`:
-    only adjacent ranges may be combined. `counted`: the constants in the state of one
-    snapshot are counts.
+    only adjacent ranges may be combined. `idempotent`: ranges may also overlap, and a
+    snapshot may come as often as it has cells. `counted`: the constants in the state of
+    one snapshot are counts.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Aggregate:
     combine_nonempty: Combine | None = field(default=None, compare=False)
     wider: "Aggregate | None" = field(default=None, compare=False)
     ordered: bool = False
+    idempotent: bool = False
     counted: bool = False
     accumulate: Combine | None = field(default=None, compare=False)
 

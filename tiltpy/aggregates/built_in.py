@@ -12,7 +12,7 @@ from tiltpy.aggregates.aggregate import Aggregate, Combine, State
 from tiltpy.aggregates.central_moments import ORDERS, moments_of
 from tiltpy.aggregates.user_defined import user_aggregate
 from tiltpy.emit.builder import Block
-from tiltpy.emit.values import LoopValue, zero
+from tiltpy.emit.values import LoopValue, numbers_of, zero
 from tiltpy.ir.nodes import UserReduction
 from tiltpy.loops.build import (
     FALSE,
@@ -86,23 +86,26 @@ LAST = Aggregate(
 
 
 @lru_cache
-def value_aggregate(reduction: str, scalar: Scalar) -> Aggregate:
+def value_aggregate(reduction: str, *scalars: Scalar) -> Aggregate:
     """The aggregate of `first` or `last` that keeps the value, and whether it has one.
 
-    It serves where the row may be gone from memory by then.
+    It serves where the row may be gone from memory by then, and where there are no rows
+    but cells. The numbers of the value are of types `scalars`.
     """
 
     def combine(_: Block, a: State, b: State) -> State:
         kept, other = (a, b) if reduction == "first" else (b, a)
-        return disj(a[0], b[0]), select(kept[0], kept[1], other[1])
+        pairs = zip(kept[1:], other[1:], strict=True)
+        return (disj(a[0], b[0]), *(select(kept[0], x, y) for x, y in pairs))
 
     return Aggregate(
         f"{reduction}.value",
-        (BOOL, scalar),
-        (FALSE, zero(scalar)),
-        lambda _block, _row, value: (TRUE, value.scalar),
+        (BOOL, *scalars),
+        (FALSE, *map(zero, scalars)),
+        lambda _block, _row, value: (TRUE, *numbers_of(value)),
         combine,
         ordered=True,
+        idempotent=True,
     )
 
 
@@ -133,6 +136,7 @@ def _extreme(name: str, scalar: Scalar) -> Aggregate:
         (Num(bool(identity) if key == BOOL else identity, key),),
         lift,
         combine,
+        idempotent=True,
     )
 
 

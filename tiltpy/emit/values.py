@@ -90,6 +90,27 @@ def zero(scalar: Scalar) -> Num:
     return Num(0.0 if scalar.is_float else 0, scalar)
 
 
+def numbers_of(value: LoopValue) -> tuple[LExpr, ...]:
+    """The numbers of a payload: its scalars, then the flags of fields that may be φ."""
+    if not value.fields:
+        return (value.scalar,)
+    flags = (field.valid for field in value.fields if field.valid != TRUE)
+    return (*(field.scalar for field in value.fields), *flags)
+
+
+def with_numbers(value: LoopValue, valid: LExpr, numbers: Sequence[LExpr]) -> LoopValue:
+    """A payload of a value's kind with these numbers instead."""
+    if not value.fields:
+        (number,) = numbers
+        return LoopValue(value.type, number, valid)
+    flags = iter(numbers[len(value.fields) :])
+    fields = tuple(
+        LoopValue(field.type, number, TRUE if field.valid == TRUE else next(flags))
+        for field, number in zip(value.fields, numbers, strict=False)
+    )
+    return LoopValue(value.type, None, valid, fields)
+
+
 def phi(payload: Type) -> LoopValue:
     """φ of a type."""
     if isinstance(payload, Struct):

@@ -97,7 +97,7 @@ def reduced_value(
     """
     element = source.element(block, node.element)
     if node.reduction in ("first", "last"):
-        return element
+        return element if element.valid == TRUE else _forget_constants(element)
     if user_reduction is not None:
         code = code_of(user_reduction)
         state = tuple(Var("some", scalar) for scalar in code.types())

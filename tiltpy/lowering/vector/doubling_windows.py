@@ -65,8 +65,14 @@ class Sequence:
                 history.advance(block)
 
 
-def parts_of(cells: int) -> list[tuple[int, int]]:
-    """Powers of two side by side, and how many cells ago each ends."""
+def parts_of(cells: int, *, overlap: bool) -> list[tuple[int, int]]:
+    """Powers of two side by side, and how many cells ago each ends.
+
+    They are two at most if they may overlap.
+    """
+    if overlap and cells & (cells - 1):
+        size = 1 << (cells.bit_length() - 1)
+        return [(size, 0), (size, cells - size)]
     parts, back = [], 0
     while back < cells:
         size = 1 << ((cells - back).bit_length() - 1)
@@ -126,10 +132,13 @@ class WindowFold:
         By the windows to come, and by the states of twice as many.
         """
         grown = filter(self._grows, self.lengths)
-        parts = [pair for cells in grown for pair in parts_of(cells)]
+        parts = [pair for cells in grown for pair in self._parts(cells)]
         backs = [back for power, back in parts if power == size]
         doubled = any(power > size for power, _ in parts)
         return max(*backs, size if doubled else 0, 0)
+
+    def _parts(self, cells: int) -> list[tuple[int, int]]:
+        return parts_of(cells, overlap=self.aggregate.idempotent)
 
     def merge(self, block: Block, older: State, newer: State) -> State:
         """Two states beside each other in time."""
@@ -184,7 +193,7 @@ class WindowFold:
 
     def _tree(self, block: Block, cells: int) -> State:
         """Powers of two side by side, merged from the smallest and oldest on."""
-        (size, back), *rest = reversed(parts_of(cells))
+        (size, back), *rest = reversed(self._parts(cells))
         state = self.level(block, size).at(block, back)
         for size, back in rest:
             newer = self.level(block, size).at(block, back)

@@ -156,9 +156,12 @@ class LaneView:
         source = self.source(name)
         if not (source.complete and source.always_begins):
             return False
+        return self.trial(name, element).valid == TRUE
+
+    def trial(self, name: str, element: Expr) -> LoopValue:
+        """Lower an element on trial, for what is the same in all cells."""
         computed = -self.plan.lags[name] if self.streams_here(name) else 0
-        trial = self.element(Block(self.builder), name, element, computed)
-        return trial.valid == TRUE
+        return self.element(Block(self.builder), name, element, computed)
 
     # Snapshots
 

@@ -7,13 +7,18 @@ cells are a few finer ones are gathered, each lane its own.
 from dataclasses import replace
 
 from tiltpy.aggregates.aggregate import Aggregate, State, lift_where
-from tiltpy.aggregates.built_in import SHORT_COUNT, aggregate_for, narrow_aggregate
+from tiltpy.aggregates.built_in import (
+    SHORT_COUNT,
+    aggregate_for,
+    narrow_aggregate,
+    value_aggregate,
+)
 from tiltpy.aggregates.central_moments import SHORT_VARIANCE, uses_masked_variance
 from tiltpy.aggregates.finalize import finish_cells
 from tiltpy.aggregates.masked_variance import MaskedVariance, Values, in_lanes
 from tiltpy.emit.builder import Block
 from tiltpy.emit.references import reductions
-from tiltpy.emit.values import LoopValue
+from tiltpy.emit.values import LoopValue, numbers_of, with_numbers
 from tiltpy.ir.nodes import Expr, Reduce, TemporalExpr
 from tiltpy.loops.build import TRUE, conj, i64
 from tiltpy.loops.nodes import LExpr, Num, Splat
@@ -61,10 +66,14 @@ class LaneWindows:
         certain = view.certain(name, element)
         newest, cells = view.after(seen.newest), seen.cells
         if node.reduction in ("first", "last"):
-            at = view.after(seen.oldest) if node.reduction == "first" else newest
-            value = view.element(view.block, name, element, at)
-            assert value.valid == TRUE, f"~{name} has a value in every cell"
-            return value
+            value = view.trial(name, element)
+            if value.valid == TRUE:
+                at = view.after(seen.oldest) if node.reduction == "first" else newest
+                return view.element(view.block, name, element, at)
+            scalars = (number.type for number in numbers_of(value))
+            aggregate = value_aggregate(node.reduction, *scalars)
+            state = self._window(node, aggregate, newest, cells, certain=False)
+            return with_numbers(value, state[0], state[1:])
         if node.reduction in WHOLE_WINDOW:
             return lower_order(view, node, newest, cells)
         if node.reduction == "count":
@@ -131,7 +140,7 @@ class LaneWindows:
         fold = self._fold(name, element, aggregate, certain=certain)
         _, anchor = self._ends(name, element)
         back = anchor - newest
-        if view.source(name).always_begins:
+        if not self._has_edge(name, aggregate):
             _, state = fold.window(view.block, cells, back)
             return state
         oldest = newest - cells + 1
@@ -158,7 +167,7 @@ class LaneWindows:
             first, anchor = self._ends(name, element)
             label = f"{name}.{aggregate.name}"
             lengths = {seen.cells for _, seen in self._readers(name, element)}
-            if not view.source(name).always_begins:  # the oldest cell is a case apart
+            if self._has_edge(name, aggregate):
                 lengths = {cells - 1 for cells in lengths}
             back = anchor - first
             fold = WindowFold(view.builder, label, aggregate, certain, lengths, back)
@@ -166,12 +175,19 @@ class LaneWindows:
             if isinstance(value.value, Num):  # a number in a state is a count
                 value = replace(value, value=Splat(value.value, value.value.type))
             contributes = value.valid
-            if not view.source(name).always_begins:
+            if self._has_edge(name, aggregate):
                 contributes = conj(value.valid, view.beginning(name, anchor))
             lifted = lift_where(view.block, aggregate, value, contributes, i64(0))
             fold.lift(view.block, lifted)
             self.folds[key] = fold
         return self.folds[key]
+
+    def _has_edge(self, name: str, aggregate: Aggregate) -> bool:
+        """Decide whether the oldest cell of a window is a case apart.
+
+        What it holds may have begun before, and each snapshot is to be taken in once.
+        """
+        return not (aggregate.idempotent or self.view.source(name).always_begins)
 
     def _ends(self, name: str, element: Expr) -> tuple[int, int]:
         """The first and last of the cells after the counter's at which windows end."""

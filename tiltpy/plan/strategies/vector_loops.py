@@ -17,9 +17,7 @@ from tiltpy.ir.nodes import (
     Window,
 )
 from tiltpy.ir.traversal import walk
-from tiltpy.loops.build import TRUE
 from tiltpy.ops import WHOLE_WINDOW
-from tiltpy.plan.definedness import trial_block
 from tiltpy.plan.loop_cells import LoopCells
 from tiltpy.plan.nodes import Refusal, refuse_whole_window
 from tiltpy.plan.vector_plan import VectorPlan
@@ -95,10 +93,7 @@ class _Loops:
         if not seen.newest.is_strided:
             yield _refuse_cell_count(node.window)
         elif seen.newest.is_regular:
-            if node.reduction in ("first", "last"):
-                if source.element(trial_block(), node.element).valid != TRUE:
-                    yield Refusal(f"{node.reduction} of a window that may have gaps")
-            elif node.reduction in WHOLE_WINDOW and not (
+            if node.reduction in WHOLE_WINDOW and not (
                 node.reduction in ("median", "quantile")
                 and seen.cells <= self.plan.costs.longest_network
                 and source.certain(node.element)
