@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -61,6 +62,7 @@ class CompiledQuery:
     def __init__(self, query: Query, options: CompileOptions | None = None) -> None:
         self.query = query
         self._arguments = Arguments(query)
+        self._find_row_inputs = cache(partial(row_inputs, query))
         self._compiler = Compiler(query, options)
         self._compilers = tuple(
             self._compiler if each is query else Compiler(each, options)
@@ -163,7 +165,7 @@ class CompiledQuery:
 
     def _hidden_rows(self, request: Request) -> HiddenRows:
         """Make the counter of rows that a result for each row does not show."""
-        return HiddenRows(self.query, lambda: row_inputs(self.query), request)
+        return HiddenRows(self.query, self._find_row_inputs, request)
 
     def stream(
         self,

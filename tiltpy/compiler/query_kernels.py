@@ -48,9 +48,6 @@ class QueryKernels(ForkSafe):
             "query", Query, "passes", lambda: self.stages[-1][1]
         )
         """The optimised query, with its boundaries."""
-        sweep = self._lazy("sweep", lambda: self._stages.sweep(baseline=False))
-        assert sweep is not None
-        self.sweep_code = sweep
         self.vector_codes: dict[SamplingGridKey, LazyCode | None] = {}
         """The vector kernels, for each combination of sampling grids met."""
         self.preaggregation_codes: dict[FoldKey, tuple[LazyCode, LazyCode]] = {}
@@ -74,6 +71,13 @@ class QueryKernels(ForkSafe):
     def choices(self) -> tuple[LoopChoice, ...]:
         """The plan of the sweep kernel for many rows."""
         return self._stages.choices()
+
+    @cached_property
+    def sweep_code(self) -> LazyCode:
+        """The sweep kernel."""
+        code = self._lazy("sweep", lambda: self._stages.sweep(baseline=False))
+        assert code is not None
+        return code
 
     @cached_property
     def baseline_code(self) -> LazyCode:
@@ -107,11 +111,25 @@ class QueryKernels(ForkSafe):
                 return f"{node.reduction} of ~{node.window.object} never forgets a row"
         return None
 
+    @cached_property
+    def without_hidden_rows(self) -> frozenset[str]:
+        """The inputs whose hidden rows change nothing."""
+        if "visible_rows" in self._options.disabled_strategies:
+            return frozenset()
+        return frozenset(
+            self._memoize(
+                "without hidden rows",
+                tuple[str, ...],
+                "passes",
+                lambda: self._stages.inputs_without_hidden_rows(),
+            )
+        )
+
     def codes(self) -> Iterator[LazyCode]:
         """List the kernels that are in memory so far."""
         folds = (code for both in self.preaggregation_codes.values() for code in both)
-        baseline = self.__dict__.get("baseline_code", self.sweep_code)
-        for code in {self.sweep_code, baseline, *self.vector_codes.values(), *folds}:
+        sweeps = (self.__dict__.get(name) for name in ("sweep_code", "baseline_code"))
+        for code in {*sweeps, *self.vector_codes.values(), *folds}:
             if code is not None and code.is_made:
                 yield code
 

@@ -26,6 +26,7 @@ from tiltpy.plan.nodes import LoopChoice, Misfit, Refusal
 from tiltpy.plan.preaggregation_plan import PaneAggregationPlan
 from tiltpy.plan.strategies.vector_kernel import plan_vector
 from tiltpy.plan.vector_plan import VectorPlan
+from tiltpy.plan.visible_rows import inputs_without_hidden_rows
 from tiltpy.types import Scalar, TDom
 
 VERIFY_KERNELS = False
@@ -89,6 +90,10 @@ class Stages:
         if isinstance(planned, Refusal) and coarse != self.query:
             return plan(self.query)
         return planned
+
+    def inputs_without_hidden_rows(self) -> tuple[str, ...]:
+        """Find the inputs whose hidden rows change nothing, in order."""
+        return tuple(sorted(inputs_without_hidden_rows(self.query, self.layouts)))
 
     def plan_panes(self, output: str) -> PaneAggregation | Refusal:
         """Plan the pre-aggregation of an output's windows, or refuse it."""

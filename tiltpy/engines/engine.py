@@ -27,6 +27,7 @@ from tiltpy.runtime.execution.vector_range import VectorRange
 from tiltpy.runtime.execution.visit_warnings import Announcement
 from tiltpy.runtime.incremental.last_pieces import split_last
 from tiltpy.runtime.ingest.cell_overlaps import check_cells
+from tiltpy.runtime.ingest.visible_rows import visible_rows
 from tiltpy.runtime.results.result import OutputTable
 from tiltpy.types import Type
 
@@ -144,6 +145,9 @@ class Engine:
         check_cells(self.group.query, rows)
         if state.states is not None:
             rows = {name: buffer.as_overlapping() for name, buffer in rows.items()}
+        else:
+            hiding = self.group.without_hidden_rows(rows)
+            rows = {n: visible_rows(b) if n in hiding else b for n, b in rows.items()}
         coded, strings = encode_rows(self.group.vocabulary, rows, state.states)
         layouts = {name: buffer.abi_layout() for name, buffer in coded.items()}
         kernels = self.group.compile_for(layouts)

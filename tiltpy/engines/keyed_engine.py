@@ -29,6 +29,7 @@ from tiltpy.runtime.execution.visit_warnings import Announcement
 from tiltpy.runtime.ingest.key_dictionary import KeyDictionary
 from tiltpy.runtime.ingest.keys import Groups, Keys, align
 from tiltpy.runtime.ingest.read_input import InputRows
+from tiltpy.runtime.ingest.visible_rows import visible_groups, visible_rows
 from tiltpy.runtime.keyed.held_rows import HeldRows
 from tiltpy.runtime.keyed.join import gather_keys, no_rows
 from tiltpy.runtime.keyed.key_progress import KeyPlan, KeyProgress, RowEdges
@@ -162,10 +163,11 @@ class KeyedEngine:
         """Plan a run over rows of the same keys, which goes on from any `states`."""
         if states is not None:
             rows = {name: each.as_overlapping() for name, each in rows.items()}
-        buffers = {
-            name: each.buffer if isinstance(each, Groups) else each
-            for name, each in rows.items()
-        }
+        buffers = _buffers(rows)
+        if states is None:
+            hiding = self.group.without_hidden_rows(buffers)
+            rows = {n: _visible(r) if n in hiding else r for n, r in rows.items()}
+            buffers = _buffers(rows)
         coded, strings = encode_rows(self.group.vocabulary, buffers, states)
         return KeyedRun(
             self.group.query,
@@ -334,6 +336,19 @@ def _list_touched(ranges: Mapping[str, OutputRange], state: KeyedState) -> I64Ar
     for several in codes:
         mask[several] = True
     return np.flatnonzero(mask)
+
+
+def _buffers(rows: Mapping[str, RowsByKey]) -> dict[str, SnapshotBuffer]:
+    """The rows of all keys together."""
+    return {
+        name: each.buffer if isinstance(each, Groups) else each
+        for name, each in rows.items()
+    }
+
+
+def _visible(rows: RowsByKey) -> RowsByKey:
+    """The rows that are not hidden."""
+    return visible_groups(rows) if isinstance(rows, Groups) else visible_rows(rows)
 
 
 def _with_rows(rows: RowsByKey, buffer: SnapshotBuffer) -> RowsByKey:

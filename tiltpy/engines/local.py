@@ -192,7 +192,8 @@ def _plan_once(engine: Engine, inputs: Mapping[str, InputRows]) -> TimeRun:
     if last is not None and last.is_of(group, request, options):
         return last.run
     run = engine.plan(None, rows)
-    if run.rows[name] is buffer:  # else it holds the codes of strings, too
+    read = run.rows[name]
+    if read is buffer or read in buffer.without_hidden:  # else codes of strings, too
         _LAST_PLANS[inputs[name]] = _LastPlan(group, request, options, run)
     return run
 

@@ -20,6 +20,7 @@ from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.execution.vector_range import find_sampling_grid
 from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.runtime.ingest.read_input import InputRows
+from tiltpy.runtime.ingest.visible_rows import visible_rows
 from tiltpy.types import columns
 
 
@@ -80,18 +81,26 @@ def _explain_outputs(
 ) -> str:
     query, grids = compiler.query, data.sampling_grids
     names = [each.name for each in query.inputs]
-    compiled = compiler.compile_for({name: data.layouts[name] for name in names})
-    if grids is not None:
-        grids = {name: grids[name] for name in names if name in grids}
-    if not data.bindings:
-        return explain(query, compiled, grids, llvm=llvm, asm=asm)
+    layouts = {name: data.layouts[name] for name in names}
+    if not data.bindings or grids is None:
+        return explain(query, compiler.compile_for(layouts), llvm=llvm, asm=asm)
+    grids = {name: grids[name] for name in names if name in grids}
+    group = OutputGroup(query, compiler.compile_for)
+    buffers = {name: data.rows[name].most_rows() for name in names}
+    hiding = group.without_hidden_rows(buffers)
+    for name in hiding:
+        buffer = visible_rows(buffers[name])
+        layouts[name] = buffer.abi_layout()
+        grid = find_sampling_grid(buffer, compiler.options.costs)
+        if grid is not None:
+            grids[name] = grid
     folds = explain_preaggregation(compiler, data.bindings)
     run = None
     if not isinstance(folds, list) and not bounded:
-        group = OutputGroup(query, compiler.compile_for)
         options = RunOptions(costs=compiler.options.costs)
         run = plan_bound(group, data.rows, Request(), options)
-    return explain(query, compiled, grids, folds, run, llvm=llvm, asm=asm)
+    compiled = compiler.compile_for(layouts)
+    return explain(query, compiled, grids, folds, run, hiding, llvm=llvm, asm=asm)
 
 
 def _hidden_rows(query: Query, data: ExplainedData) -> Iterator[str]:

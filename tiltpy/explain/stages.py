@@ -1,7 +1,7 @@
 """The stages of a query, as text."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import assert_never
@@ -40,6 +40,7 @@ def explain(
     sampling_grids: Mapping[str, SamplingGrid] | None = None,
     folds: "Sequence[PreaggregatedOutput] | str | None" = None,
     run: KeyedRun | TimeRun | None = None,
+    hiding: Collection[str] = (),
     *,
     llvm: bool = False,
     asm: bool = False,
@@ -48,11 +49,11 @@ def explain(
 
     `sampling_grids`, where all inputs have one, shows the vector kernel. `folds` are
     the outputs of an input by key that are pre-aggregated, or the reason why none is.
-    `run` is the run over the data, planned.
+    `run` is the run over the data, planned, `hiding` the inputs without hidden rows.
     """
     sections = [("query", format_query(source)), *_passes(source, compiled)]
     sections.append(("boundaries", "\n".join(_boundaries(compiled.query))))
-    sections.append(("layouts", "\n".join(_layouts(source, compiled))))
+    sections.append(("layouts", "\n".join(_layouts(source, compiled, hiding))))
     strings = list(describe_strings(source))
     if strings:
         sections.append(("strings", "\n".join(strings)))
@@ -110,10 +111,13 @@ def _time(name: str, boundary: Boundary, direction: int) -> str:
     return f"{name} {sign} {reach.ticks}" if reach.ticks else name
 
 
-def _layouts(source: Query, compiled: QueryKernels) -> Iterator[str]:
+def _layouts(
+    source: Query, compiled: QueryKernels, hiding: Collection[str]
+) -> Iterator[str]:
     keys = {declared.name: declared.keys for declared in source.inputs}
     for name, layout in compiled.layouts.items():
-        yield f"~{name}{by(keys[name])}: {layout}"
+        without = ", without the rows that ties hide" if name in hiding else ""
+        yield f"~{name}{by(keys[name])}: {layout}{without}"
 
 
 def _plan(

@@ -44,7 +44,7 @@ SWEEP_STRATEGIES = (
 )  # fmt: skip
 """All that makes a sweep kernel more than the baseline, which compiles fastest."""
 
-STRATEGY_NAMES = (*SWEEP_STRATEGIES, "vector_kernel", "preaggregation")
+STRATEGY_NAMES = (*SWEEP_STRATEGIES, "vector_kernel", "preaggregation", "visible_rows")
 """All strategies that can be left out."""
 
 

@@ -330,4 +330,5 @@ class FakeKernels:
         self.sweep = self._real.sweep
         self.warmup_rows = self._real.warmup_rows
         self.one_chunk = self._real.one_chunk
+        self.without_hidden_rows = self._real.without_hidden_rows
         self.vector = self.fake.kernel

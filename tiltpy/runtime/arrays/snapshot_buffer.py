@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tiltpy.abi.layouts import Layout, TimeLayout
 from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.runtime.arrays.dictionary import Strings
-from tiltpy.runtime.arrays.dtypes import Bits, BoolArray, Times
+from tiltpy.runtime.arrays.dtypes import Bits, BoolArray, I64Array, Times
 from tiltpy.runtime.arrays.pool import allocate, dtype_of
 from tiltpy.types import ENDLESS, I64, MAX_TIME, Type, columns
 
@@ -86,6 +86,13 @@ class SnapshotBuffer:
     null rows that are no gaps among them."""
     _ends_so_far: list[Times] = field(default_factory=list, init=False, repr=False)
     """The running maximum of `ends`, once `find` has needed it (ends out of order)."""
+    hidden: list[I64Array] = field(default_factory=list, init=False, repr=False)
+    """The numbers of its hidden rows, once anyone has asked (`ingest.visible_rows`)."""
+    without_hidden: list["SnapshotBuffer | None"] = field(
+        default_factory=list, init=False, repr=False
+    )
+    """The buffer without hidden rows, once a run has asked; None if that is no other
+    (`ingest.visible_rows`)."""
 
     @staticmethod
     def empty(payload: Type) -> "SnapshotBuffer":

@@ -14,8 +14,10 @@ from tiltpy.abi.layouts import TimeLayout
 from tiltpy.ir.nodes import Query
 from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
+from tiltpy.runtime.arrays.time_layout import NO_BREAKS
 from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.ingest.keys import Groups
+from tiltpy.runtime.ingest.visible_rows import find_hidden_rows
 from tiltpy.types import TDom
 
 DomainsOf = Callable[[], Mapping[str, Sequence[TDom]]]
@@ -43,28 +45,26 @@ class HiddenRows:
             return
         domains = self.domains_of().get(name)
         if domains:
-            offsets = None if groups is None else groups.offsets
-            count = self._hidden(rows, offsets, domains)
+            breaks = NO_BREAKS if groups is None else groups.breaks()
+            count = self._count(rows, find_hidden_rows(rows, breaks), domains)
             if count:
                 self.counts[name] = self.counts.get(name, 0) + count
 
-    def _hidden(
-        self, rows: SnapshotBuffer, offsets: I64Array | None, domains: Sequence[TDom]
+    def _count(
+        self, rows: SnapshotBuffer, hidden: I64Array, domains: Sequence[TDom]
     ) -> int:
-        """How many rows have the stamp of the next one, where an output is wanted."""
+        """Count the hidden rows where an output is wanted."""
         assert rows.ends is not None
-        stamps = rows.ends[: rows.n]
-        same = stamps[1:] == stamps[:-1]
-        if offsets is not None:
-            firsts = offsets[1:-1]
-            same[firsts[(firsts > 0) & (firsts < rows.n)] - 1] = False
         limits = [self.request.limits(tdom) for tdom in domains]
         starts, ends = ([limit[i] for limit in limits] for i in range(2))
+        there = np.ones(len(hidden), np.bool_)
         if None not in starts:
-            same &= stamps[1:] > min(start for start in starts if start is not None)
+            low = min(start for start in starts if start is not None)
+            there &= rows.ends[hidden] > low
         if None not in ends:
-            same &= stamps[1:] <= max(end for end in ends if end is not None)
-        return int(np.count_nonzero(same))
+            high = max(end for end in ends if end is not None)
+            there &= rows.ends[hidden] <= high
+        return int(np.count_nonzero(there))
 
     def message(self) -> str | None:
         """What to tell the user; None where nothing is hidden."""

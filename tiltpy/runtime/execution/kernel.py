@@ -72,6 +72,10 @@ class Kernels(Protocol):
     def one_chunk(self) -> str | None:
         """The reason why windows without bound need a run of one chunk, if they do."""
 
+    @property
+    def without_hidden_rows(self) -> frozenset[str]:
+        """The inputs whose hidden rows change nothing (`plan.visible_rows`)."""
+
     def sweep(self, *, baseline: bool = False) -> Kernel:
         """The sweep kernel for any rows, or the baseline kernel."""
 

@@ -9,6 +9,7 @@ from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrow.encode_strings import Vocabulary
 from tiltpy.runtime.execution.call_states import StateKinds
 from tiltpy.runtime.execution.kernel import Kernels
+from tiltpy.runtime.ingest.visible_rows import may_hide_rows
 
 K_co = TypeVar("K_co", bound=Kernels, covariant=True)
 
@@ -27,6 +28,14 @@ class OutputGroup(Generic[K_co]):
         self.compile_for = compile_for
         self.inputs = {declared.name for declared in query.inputs}
         self.vocabulary = Vocabulary.of(query)
+
+    def without_hidden_rows(self, rows: Mapping[str, SnapshotBuffer]) -> frozenset[str]:
+        """Find the inputs that may have hidden rows, and whose kernels need none."""
+        tied = frozenset(name for name, buffer in rows.items() if may_hide_rows(buffer))
+        if not tied:
+            return tied
+        layouts = {name: buffer.abi_layout() for name, buffer in rows.items()}
+        return tied & self.compile_for(layouts).without_hidden_rows
 
     def list_states(self, rows: Mapping[str, SnapshotBuffer]) -> StateKinds:
         """List the states that its sweep kernel for rows of any layout keeps."""

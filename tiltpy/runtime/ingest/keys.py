@@ -55,6 +55,11 @@ class Groups:
     firsts: Times
     lasts: Times
     _segments: dict[int, SnapshotBuffer] = field(default_factory=dict, repr=False)
+    without_hidden: list["Groups | None"] = field(
+        default_factory=list, init=False, repr=False
+    )
+    """The groups without hidden rows, once a run has asked; None if those are no others
+    (`visible_rows`)."""
 
     @staticmethod
     def of(
@@ -87,6 +92,11 @@ class Groups:
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
+
+    def breaks(self) -> I64Array:
+        """Find the rows with which segments start behind another one."""
+        heads = self.offsets[:-1]
+        return heads[self.offsets[1:] > heads][1:]
 
     def times(self) -> tuple[Times, Times]:
         """Return the starts and the ends of all rows.
