@@ -17,7 +17,7 @@ from tests.random.ties import with_ties
 from tests.semantics.test_properties import check
 from tiltpy.runtime.ingest.visible_rows import visible_rows
 
-EVENTS, STATES = 60, 60
+EVENTS, STATES = 40, 40
 BATCH = 20
 DEEPER = 100
 
@@ -33,10 +33,11 @@ def check_tied_events(seed: int) -> None:
 def check_tied_states(seed: int) -> None:
     exact = seed % 4 != 3
     case = random_case(seed, exact=exact, specials=exact and seed % 3 == 0)
+    case = with_ties(case, seed)
     if seed % 2:
         case = with_held_rows(case, seed)
     setting = random_setting(Random(seed), span=80)  # noqa: S311
-    difference = check(with_ties(case, seed), setting, exact=exact)
+    difference = check(case, setting, exact=exact)
     assert difference is None, f"tied seed {seed}, {setting}\n{difference}"
 
 
@@ -57,10 +58,10 @@ def test_tied_states_equal_the_interpreter(batch: int, *, deep: bool) -> None:
 def test_cases_have_hidden_rows_that_are_dropped() -> None:
     """Enough of them, or the tests above would test nothing."""
     dropped = 0
-    for seed in range(60):
+    for seed in range(30):
         case = with_ties(random_event_case(seed, exact=True), seed)
         setting = random_event_setting(Random(seed))  # noqa: S311
         with patch("tiltpy.engines.engine.visible_rows", wraps=visible_rows) as drop:
             run_compiled(case, setting)
         dropped += drop.called
-    assert dropped >= 10
+    assert dropped >= 5

@@ -121,9 +121,12 @@ class QueryKernels(ForkSafe):
                 "without hidden rows",
                 tuple[str, ...],
                 "passes",
-                lambda: self._stages.inputs_without_hidden_rows(),
+                self._plan_visible_rows,
             )
         )
+
+    def _plan_visible_rows(self) -> tuple[str, ...]:
+        return self._stages.inputs_without_hidden_rows()
 
     def codes(self) -> Iterator[LazyCode]:
         """List the kernels that are in memory so far."""

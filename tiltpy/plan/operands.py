@@ -78,7 +78,8 @@ def _points_to_skip(facts: LoopFacts) -> tuple[CutPoint, ...]:
 def _cursor(facts: LoopFacts, point: CutPoint, stepped: bool) -> CursorPlan:
     rows = facts.objects[point.object]
     if not rows.disjoint:
-        return CursorPlan.STACK
+        tied = rows.layout.points and rows.complete
+        return CursorPlan.SCAN if tied else CursorPlan.STACK
     return CursorPlan.STEP if stepped and rows.complete else CursorPlan.SCAN
 
 

@@ -19,6 +19,7 @@ from tiltpy.loops.build import (
     conj,
     convert,
     disj,
+    eq,
     greatest,
     i64,
     le,
@@ -126,9 +127,10 @@ class StepCursor:
 
 
 class ScanCursor:
-    """A cursor over disjoint rows, at the first that ends at or after the time.
+    """A cursor over rows at the first that ends at or after the time.
 
-    It passes `leaps` rows without a branch before it looks for more.
+    They are disjoint, or points: of those that share a stamp it is at the last. It
+    passes `leaps` rows without a branch before it looks for more.
     """
 
     def __init__(
@@ -175,6 +177,8 @@ class ScanCursor:
             passing = conj(lt(self.row, rows.count), disj(passing, null))
         inner.set(self.row, add(self.row, i64(1)))
         block.add(While(passing, inner.body(), head.body()))
+        if not rows.disjoint:
+            self._pass_tied(block)
         start = block.name("start", self._start())
         if self.leaps and gapless(rows):
             begun = lt(rows.start_or_never(i64(0)), time)
@@ -200,6 +204,14 @@ class ScanCursor:
             end = rows.end_at(add(base, least(rows.last, i64(k))))
             passed = add(passed, convert(lt(end, time), I64))
         block.set(self.row, least(passed, rows.count))
+
+    def _pass_tied(self, block: Block) -> None:
+        """Pass the rows that another one with their stamp follows."""
+        following, inner = add(self.row, i64(1)), block.inner()
+        inner.set(self.row, following)
+        end = self.rows.end_at(self.rows.clamp(following))
+        tied = conj(lt(following, self.rows.count), eq(end, self.end))
+        block.add(While(tied, inner.body()))
 
     def _start(self) -> LExpr:
         if self.rows.layout.points:

@@ -6,6 +6,8 @@ visit. A window that ends with the event inserts it and checks for no others; on
 which only the newest row is read evicts nothing.
 """
 
+from dataclasses import replace
+
 from tiltpy.abi.signature import LANES
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.output_arrays import OutputArrays, write_snapshot
@@ -18,6 +20,7 @@ from tiltpy.loops.build import (
     le,
     least,
     lt,
+    ne,
     select,
     sub,
 )
@@ -55,7 +58,7 @@ class EventLoop:
         running = [each for each in windows if isinstance(each, RunningWindow)]
         if running:
             return RunningVectors(definition, rows, running)
-        return EventVectors(definition, rows)
+        return EventVectors(definition, rows, self.advances)
 
     def append(
         self, block: Block, out: OutputArrays, count: Var, now: Var, last: LExpr
@@ -77,6 +80,9 @@ class EventLoop:
                 window.advance(visit, self.time)
         inside |= {window.window: self._advance(visit, window) for window in windows}
         value = self.operands.value(visit, reads, inside, self.time)
+        if not rows.disjoint:  # the last row of a stamp has the result
+            last_of_all = ne(end, rows.end_at(add(self.row, i64(1))))
+            value = replace(value, valid=conj(value.valid, last_of_all))
         write_snapshot(visit, out, count, value, sub(self.time, i64(1)), self.time)
         visit.set(count, add(count, convert(value.valid, I64)))
         visit.set(self.row, add(self.row, i64(1)))
@@ -138,6 +144,9 @@ class EventLoop:
         block.set(self.row, add(self.cursor.row, i64(1)))
         block.set(low, self.row)
         block.set(high, rows.last)
+        if not rows.disjoint:  # all rows of a stamp, or none
+            before_last = sub(rows.end_at(rows.last), i64(self.point.offset + 1))
+            limit = block.name("limit", least(limit, before_last))
         halve = block.inner()
         middle = halve.name("middle", Bin("//", add(low, high), i64(2), I64))
         time = sub(rows.end_at(middle), i64(self.point.offset))
@@ -151,7 +160,8 @@ class EventLoop:
     ) -> SlidingWindow | RunningWindow:
         """Move a window to an event."""
         inside = window.without_checks()
-        aligned = window.window.object == self.point.object
+        rows = self.cursor.rows
+        aligned = window.window.object == self.point.object and rows.disjoint
         match self.advances[window.window]:
             case Advance.INSERT:
                 inside.take(block, self.time, self.row)

@@ -1,12 +1,13 @@
-"""Windows of a few ticks at the events of a point stream: `LANES` events at once.
+"""Windows that see few rows at the events of a point stream: `LANES` events at once.
 
 Events last a tick each, so a window of a few ticks has as many rows at most, just
-before the event. Each lane has an event; the rows at a distance from the events of all
-lanes are a vector, and their times mask those in the windows. No state goes from one
-event to the next.
+before the event; of others the newest row alone matters. Each lane has an event; the
+rows at a distance from the events of all lanes are a vector, and their times mask those
+in the windows. No state goes from one event to the next.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from tiltpy.aggregates.aggregate import State, lift_where, name_state
 from tiltpy.aggregates.built_in import aggregate_for
@@ -21,22 +22,32 @@ from tiltpy.emit.values import LoopValue, Reading, lower_expr
 from tiltpy.ir.nodes import At, Reduce, TemporalExpr, Time, Window
 from tiltpy.loops.build import TRUE, add, conj, convert, i64, le, lt, sub
 from tiltpy.loops.nodes import LExpr, Num, Splat, Var
-from tiltpy.plan.strategies.event_scan import depth
+from tiltpy.plan.nodes import Advance
+from tiltpy.plan.strategies.event_scan import depth, sees_row_before
 from tiltpy.types import I32
 
 
 class EventVectors:
     """The visits of vectors of events."""
 
-    def __init__(self, definition: TemporalExpr, rows: ObjectRows) -> None:
+    def __init__(
+        self,
+        definition: TemporalExpr,
+        rows: ObjectRows,
+        advances: Mapping[Window, Advance],
+    ) -> None:
         self.definition = definition
         self.rows = rows
         _, windows = references(definition)
-        self.deepest = max(map(depth, windows), default=0)
+        self.depths = {
+            window: 1 if sees_row_before(window, advances[window]) else depth(window)
+            for window in windows
+        }
+        self.deepest = max(self.depths.values(), default=0)
 
     def visit(self, block: Block, row: LExpr, out: OutputArrays, count: Var) -> None:
         """Write the results of the vector of rows from `row` on, which all exist."""
-        reads = _VectorReads(block, self.rows, row)
+        reads = _VectorReads(block, self.rows, row, self.depths)
         value = lower_expr(block, reads.leaf, self.definition.body)
         if out.implicit:  # each event has a result
             pack_snapshots(block, out, count, out.payload_columns(value), TRUE)
@@ -53,6 +64,7 @@ class _VectorReads:
     block: Block
     rows: ObjectRows
     row: LExpr
+    depths: Mapping[Window, int]
 
     def end(self, back: int) -> LExpr:
         """The ends of the rows `back` before."""
@@ -78,8 +90,11 @@ class _VectorReads:
     def _reduce(self, node: Reduce) -> LoopValue:
         elements = [
             (self._element(node, back), self._inside(node.window, back))
-            for back in range(depth(node.window), -(node.window.end == 0), -1)
+            for back in range(self.depths[node.window], -(node.window.end == 0), -1)
         ]
+        if node.reduction == "last":  # the row before is in the window, or none is
+            ((value, inside),) = elements
+            return replace(value, valid=inside)
         values = [
             (value, self.block.name("in", conj(value.valid, here)))
             for value, here in elements

@@ -21,8 +21,10 @@ from tiltpy.ir.nodes import (
     At,
     CutPoint,
     CutWindow,
+    Element,
     ElementStart,
     EventBound,
+    Field,
     Reduce,
     Since,
     TemporalExpr,
@@ -38,6 +40,7 @@ from tiltpy.plan.definedness import (
     trial_block,
     unknown_value,
 )
+from tiltpy.plan.emptiness import emptiness_tests
 from tiltpy.plan.loop_facts import LoopFacts
 from tiltpy.plan.nodes import (
     Advance,
@@ -72,8 +75,12 @@ def event_scan(facts: LoopFacts, operands: Operands) -> EventScan | Refusal:
     vectorized = (
         "event_vectors" not in facts.disabled
         and rows.layout.points
+        and rows.disjoint
         and not any(rows.layout.nullable)
-        and (fits_vectors(facts.definition) or (dense and _fits_scans(facts, operands)))
+        and (
+            _fits_vectors(facts.definition, dict(advances))
+            or (dense and _fits_scans(facts, operands))
+        )
     )
     linear = _is_linear(facts, operands)
     return EventScan(operands, point, advances, vectorized, dense, linear)
@@ -100,13 +107,17 @@ def _is_dense(
     events = facts.objects[point.object]
     if facts.is_read or facts.definition.distinct or not operands.always_cuts:
         return False
-    if not events.is_input or point.offset != 0 or any(events.layout.nullable):
+    if not (events.is_input and events.disjoint and point.offset == 0):
+        return False
+    if any(events.layout.nullable):
         return False
 
     def leaf(node: Reading) -> LoopValue:
         match node:
             case At() | EventBound() if node.point == point:
                 return present_value(node.type, whole=True)
+            case Reduce(reduction="count"):
+                return present_value(node.type)
             case Reduce() if advances[node.window] is Advance.INSERT:
                 never = _is_never_phi(facts, node)
                 return (present_value if never else unknown_value)(node.type)
@@ -144,8 +155,6 @@ def _is_exact_scan(node: Reduce) -> bool:
 
 def _is_never_phi(facts: LoopFacts, node: Reduce) -> bool:
     """Decide whether a reduction has a result over any window with an event."""
-    if node.reduction == "count":
-        return True
     value = facts.objects[node.window.object].element(node.element)
     if value.valid != TRUE:
         return False
@@ -209,19 +218,33 @@ def _sees_one_row(
     )
 
 
-def fits_vectors(definition: TemporalExpr) -> bool:
+def _fits_vectors(definition: TemporalExpr, advances: Mapping[Window, Advance]) -> bool:
     """Decide whether all that an object sees is the rows just before its events."""
     points, windows = references(definition)
-    names = {node.reduction for node in reductions(definition)}
     folds = {r.name for r in REDUCTIONS.values() if not (r.whole or r.picks_row)}
     return (
         all(point.offset == 0 for point in points)
         and len({p.object for p in points} | {w.object for w in windows}) == 1
-        and all(window.is_fixed for window in windows)
-        and all(window.end <= 0 and depth(window) <= DEEPEST for window in windows)
-        and names <= folds
+        and all(
+            sees_row_before(window, advances[window])
+            or (window.is_fixed and window.end <= 0 and depth(window) <= DEEPEST)
+            for window in windows
+        )
+        and all(
+            node.reduction in folds
+            or sees_row_before(node.window, advances[node.window])
+            for node in reductions(definition)
+        )
         and not any(isinstance(node, EventBound) for node in walk(definition.body))
     )
+
+
+def sees_row_before(window: Window, advance: Advance) -> bool:
+    """Decide whether a window of the events shows the one before at most.
+
+    Whatever its length: it ends just before an event at no distance.
+    """
+    return advance is Advance.NEWEST and window.end == -1
 
 
 def depth(window: Window) -> int:
@@ -234,7 +257,8 @@ def prefers_events(
 ) -> bool:
     """Decide whether an object is better made event by event than tick by tick.
 
-    Its windows are long, or their states take long to combine.
+    Its windows are long, or their states take long to combine, or it sees no more than
+    the event before.
     """
     points, windows = references(definition)
     if definition.tdom.precision != 1 or uses_time(definition) or len(points) != 1:
@@ -245,7 +269,22 @@ def prefers_events(
         return False
     if point not in definition.cuts or point not in strict_points(definition):
         return False
+    if windows and all(_shows_row_before(definition, point, w) for w in windows):
+        return True
     longest = max((window.end - window.start for window in windows), default=0)
     return longest > costs.long_event_window or any(
         node.reduction in ORDERS for node in reductions(definition)
+    )
+
+
+def _shows_row_before(
+    definition: TemporalExpr, point: CutPoint, window: Window
+) -> bool:
+    """Decide whether of a window the event before a point alone matters, or none."""
+    tests = emptiness_tests(definition)
+    over = [node for node in reductions(definition) if node.window == window]
+    return (window.object, window.end) == (point.object, point.offset - 1) and all(
+        (node.reduction == "last" or node in tests)
+        and isinstance(node.element, Element | Field)
+        for node in over
     )

@@ -7,7 +7,7 @@ have no visit. Where just one input moves, its rows go by in vectors.
 
 from tiltpy.ir.nodes import CutPoint
 from tiltpy.plan.loop_facts import LoopFacts
-from tiltpy.plan.nodes import CursorPlan, MergeScan, MergeSource, Operands, Refusal
+from tiltpy.plan.nodes import MergeScan, MergeSource, Operands, Refusal
 
 
 def merge_scan(facts: LoopFacts, operands: Operands) -> MergeScan | Refusal:
@@ -20,8 +20,8 @@ def merge_scan(facts: LoopFacts, operands: Operands) -> MergeScan | Refusal:
         return Refusal("it has windows")
     if not operands.always_cuts:
         return Refusal("a bound of what it sees need not begin a snapshot")
-    for point, cursor in operands.points:
-        if cursor is CursorPlan.STACK:
+    for point, _ in operands.points:
+        if not facts.objects[point.object].disjoint:
             return Refusal(f"events of ~{point.object} overlap")
         if not facts.objects[point.object].complete:
             return Refusal(f"~{point.object} may be null")
