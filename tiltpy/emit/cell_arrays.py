@@ -132,6 +132,9 @@ def cells_at(cell: LExpr, step: CellMap, shift: LExpr = ALIGNED) -> CellIndex:
     aligned = shift == ALIGNED
     if aligned and LANES * step.times % step.over == 0:  # loops count in whole vectors
         return _fixed_lanes(at, step)
+    cells, plus = divmod(step.plus, step.over)
+    if cells:  # references a whole cell apart share all but the cell of the first lane
+        return cells_at(cell, replace(step, plus=plus), shift).later(i64(cells))
     base = Bin("//", at, i64(step.over), I64)
     single = step.times == 1 and step.over % LANES == 0 and step.plus % LANES == 0
     if aligned and single:

@@ -130,25 +130,23 @@ class Memory:
     def gather(self, array: Array, base: str, lanes: str) -> Value:
         """Load an entry for each lane, at the offsets `lanes` from `base`.
 
-        The two are not added, so that LLVM sees where offsets fit into 32 bits.
+        The two are not added, so that constant offsets need no register.
         """
         kind = memory_type(array.type)
-        addresses = self.code.value(
-            f"getelementptr inbounds {kind}, ptr {self.address(array, base)}, "
-            f"{wide('i64')} {lanes}"
-        )
-        entries = self._gather(wide(kind), addresses, size_of(array.type))
+        entries = self._load_each(kind, self.address(array, base), lanes)
         return self._from_memory(entries, array.type)
 
-    def _gather(self, kind: str, addresses: str, size: int) -> str:
-        return self.code.call(
-            f"llvm.masked.gather.{suffix(kind)}.v{LANES}p0",
-            kind,
-            [f"{wide('ptr')} align {size}", wide("i1"), kind],
-            addresses,
-            literal(wide("i1"), "true"),
-            "poison",
-        )
+    def _load_each(self, kind: str, base: str, offsets: str) -> str:
+        """Load lane by lane: on some processors gathers take three times as long."""
+        code, entries = self.code, "poison"
+        for lane in range(LANES):
+            at = code.value(f"extractelement {wide('i64')} {offsets}, i64 {lane}")
+            address = code.value(f"getelementptr inbounds {kind}, ptr {base}, i64 {at}")
+            entry = code.value(f"load {kind}, ptr {address}")
+            entries = code.value(
+                f"insertelement {wide(kind)} {entries}, {kind} {entry}, i64 {lane}"
+            )
+        return entries
 
     def _from_memory(self, text: str, scalar: Scalar) -> Value:
         if scalar == BOOL:
@@ -161,10 +159,7 @@ class Memory:
         small = like(number, "i8")
         at = self.code.value(f"ashr {number} {index.text}, {literal(number, '3')}")
         if index.wide:
-            addresses = self.code.value(
-                f"getelementptr inbounds i8, ptr {self.arrays[array]}, {number} {at}"
-            )
-            byte = self._gather(small, addresses, 1)
+            byte = self._load_each("i8", self.arrays[array], at)
         else:
             byte = self.code.value(f"load i8, ptr {self._byte(array, at)}")
         low = self.code.value(f"trunc {number} {index.text} to {small}")
