@@ -105,6 +105,11 @@ def of_keyed(job: KeyedRun) -> Forms:
     batches = sum(not task.alone for task in tasks)
     if batches > 1:
         yield "several batches"
+    joined = sum(task.concatenated for task in tasks)
+    if joined:
+        yield "concatenated keys"
+    if 0 < joined < len(tasks):
+        yield "concatenated keys, and others"
     if 0 < batches < len(tasks):
         yield "batches, and keys alone"
 

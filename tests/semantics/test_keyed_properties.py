@@ -32,6 +32,7 @@ NUMBERS = {
     "grids": 10,
     "regular": 20,
     "folds": 60,
+    "concatenated": 60,
 }
 DEEPER = 50
 
@@ -98,6 +99,17 @@ def folds(seed: int) -> Drawn:
     return random_fold_case(seed), found
 
 
+def concatenated(seed: int) -> Drawn:
+    """Any of the others, whose keys share a call wherever the query allows it."""
+    kinds = plain, regular, over_rows, texts, grids, folds
+    case, found = kinds[seed % len(kinds)](seed)
+    batch = Random(seed).choice((100, 1 << 17))  # noqa: S311
+    sizes = {"batch_keys": 1, "batch_rows": batch, "many_rows": 1 << 15}
+    setting = replace(found.plain, chunk=None, vector=None)
+    found = replace(found, plain=setting, sizes=found.sizes | sizes)
+    return case, replace(found, preaggregate=False)
+
+
 CASES: dict[str, Callable[[int], Drawn]] = {
     "plain": plain,
     "rounded": rounded,
@@ -108,6 +120,7 @@ CASES: dict[str, Callable[[int], Drawn]] = {
     "grids": grids,
     "regular": regular,
     "folds": folds,
+    "concatenated": concatenated,
 }
 
 

@@ -44,7 +44,13 @@ SWEEP_STRATEGIES = (
 )  # fmt: skip
 """All that makes a sweep kernel more than the baseline, which compiles fastest."""
 
-STRATEGY_NAMES = (*SWEEP_STRATEGIES, "vector_kernel", "preaggregation", "visible_rows")
+STRATEGY_NAMES = (
+    *SWEEP_STRATEGIES,
+    "vector_kernel",
+    "preaggregation",
+    "visible_rows",
+    "concatenation",
+)
 """All strategies that can be left out."""
 
 

@@ -6,6 +6,7 @@ own; others share batches. All is decided by the rows alone, never by the worker
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +22,49 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeyTask:
-    """Keys that are computed together, or one that is a run of its own (`alone`)."""
+    """Keys that are computed together, or one that is a run of its own (`alone`).
+
+    Successive keys may be `concatenated` in time. `subset` is the first of the keys
+    that are planned together with those of the task, if not all are.
+    """
 
     keys: NDArray[np.int64]
     alone: bool
     rows: int
+    concatenated: bool = False
+    subset: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRange:
+    """Successive keys, from `first` up to `stop`, and whether they are concatenated."""
+
+    first: int
+    stop: int
+    concatenated: bool
+
+
+def plan_key_ranges(offsets: Work, costs: KeyCosts) -> Iterator[KeyRange]:
+    """Divide all keys into ranges, those of few rows each into batches.
+
+    `offsets` count the rows before each key, and all. Keys are concatenated where a
+    batch of them has more than a call for each would pay off for.
+    """
+    keys, rows = len(offsets) - 1, int(offsets[-1] - offsets[0])
+    multiples = np.arange(costs.batch_rows, rows, costs.batch_rows)
+    cuts = np.unique(offsets.searchsorted(offsets[0] + multiples))
+    first = 0
+    for begin, end in pairwise([0, *cuts[(cuts > 0) & (cuts < keys)].tolist(), keys]):
+        if end - begin <= costs.batch_keys:
+            continue
+        if np.diff(offsets[begin : end + 1]).max() >= costs.many_rows:
+            continue
+        if first < begin:
+            yield KeyRange(first, begin, concatenated=False)
+        yield KeyRange(begin, end, concatenated=True)
+        first = end
+    if first < keys:
+        yield KeyRange(first, keys, concatenated=False)
 
 
 def plan_keys(

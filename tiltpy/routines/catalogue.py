@@ -32,3 +32,11 @@ SELECT_ENTRIES = Routine("selected entries")
 How many numbers there are; they; a bool for each; where they go, with `SPARE` entries
 behind.
 """
+CUT_BY_KEY = Routine("snapshots cut by key")
+"""Snapshots cut to the time ranges of keys, of which one may be in several.
+
+How many snapshots and keys there are; starts and ends in order; for each key its range
+`(low, high]`, in order, and its shift, which is subtracted. Then what is written, at
+most an entry for each snapshot and one for each key: starts, ends, the number of each
+snapshot; and the counts of the keys.
+"""

@@ -331,4 +331,5 @@ class FakeKernels:
         self.warmup_rows = self._real.warmup_rows
         self.one_chunk = self._real.one_chunk
         self.without_hidden_rows = self._real.without_hidden_rows
+        self.concatenation = self._real.concatenation
         self.vector = self.fake.kernel

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from tiltpy.loops.nodes import LoopKernel
+from tiltpy.routines.kernels.cut_by_key import build_cut_by_key
 from tiltpy.routines.kernels.expand_times import build_cells, build_runs
 from tiltpy.routines.kernels.select_entries import build_selection
 
@@ -12,4 +13,5 @@ BUILDERS: Mapping[str, Callable[[], LoopKernel]] = {
     "times of cells": partial(build_cells, bits=True),
     "times of runs of cells": build_runs,
     "selected entries": build_selection,
+    "snapshots cut by key": build_cut_by_key,
 }

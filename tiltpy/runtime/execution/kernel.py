@@ -7,6 +7,7 @@ from typing import Protocol
 from tiltpy.abi.layouts import SamplingGrid
 from tiltpy.abi.signature import Signature
 from tiltpy.ir.nodes import Query
+from tiltpy.plan.nodes import Refusal
 
 
 class Code(Protocol):
@@ -75,6 +76,10 @@ class Kernels(Protocol):
     @property
     def without_hidden_rows(self) -> frozenset[str]:
         """The inputs whose hidden rows change nothing (`plan.visible_rows`)."""
+
+    @property
+    def concatenation(self) -> Refusal | None:
+        """The reason why the rows of several keys need a call each, if there is any."""
 
     def sweep(self, *, baseline: bool = False) -> Kernel:
         """The sweep kernel for any rows, or the baseline kernel."""

@@ -55,6 +55,7 @@ class Groups:
     firsts: Times
     lasts: Times
     _segments: dict[int, SnapshotBuffer] = field(default_factory=dict, repr=False)
+    _ranges: dict[tuple[int, int], "Groups"] = field(default_factory=dict, repr=False)
     without_hidden: list["Groups | None"] = field(
         default_factory=list, init=False, repr=False
     )
@@ -132,6 +133,22 @@ class Groups:
         if key not in self._segments:
             self._segments[key] = self._segment(key)
         return self._segments[key]
+
+    def of_range(self, first: int, stop: int) -> "Groups":
+        """View the segments of some keys; memoized, as their buffers are."""
+        known = self._ranges.get((first, stop))
+        if known is None:
+            known = self._ranges[first, stop] = self.view(first, stop)
+        return known
+
+    def view(self, first: int, stop: int) -> "Groups":
+        """View the segments of successive keys, from `first` up to `stop`."""
+        return Groups(
+            self.buffer,
+            self.offsets[first : stop + 1],
+            self.firsts[first:stop],
+            self.lasts[first:stop],
+        )
 
     def _segment(self, key: int) -> SnapshotBuffer:
         low, high = int(self.offsets[key]), int(self.offsets[key + 1])

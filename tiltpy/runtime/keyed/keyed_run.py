@@ -17,9 +17,11 @@ import numpy as np
 
 from tiltpy.abi.layouts import Layout, TimeLayout
 from tiltpy.errors import DataError
+from tiltpy.forks import cached_property
 from tiltpy.ir.nodes import Query
 from tiltpy.plan.key_plan import (
     KeyTask,
+    plan_key_ranges,
     plan_keys,
     refuse_own_vector,
     refuse_vector_keys,
@@ -48,6 +50,7 @@ from tiltpy.runtime.execution.vector_range import find_sampling_grid
 from tiltpy.runtime.execution.visit_warnings import LoopVisits
 from tiltpy.runtime.ingest.cell_overlaps import check_cells
 from tiltpy.runtime.ingest.keys import Groups, Keys
+from tiltpy.runtime.keyed.concatenated_keys import Concatenation
 from tiltpy.runtime.keyed.key_batch import KeyBatch
 from tiltpy.runtime.keyed.key_work import KeyWork, select_cut, select_long
 from tiltpy.runtime.keyed.vector_ranges import KeyVectorRanges, find_vector_ranges
@@ -90,14 +93,26 @@ class KeyedRun:
         check_cells(query, inputs)
         self.kernels = compile_for(layouts)
         self.reach = {n: dict(r) for n, r in self.kernels.query.boundaries}
-        self.whole = ranges is None
-        if ranges is None:
-            ranges = {name: self._whole(name) for name in query.outputs}
-        self.ranges = ranges
+        self._ranges = ranges
+        self._subsets: dict[int, KeyedRun] = {}
+        """The runs of keys that are not concatenated, where others are, by the first
+        key."""
         self.vector: KeyVectorRanges | None = None
         self.refusal: Refusal | None = None
         """The reason for the lack of a vector kernel, once tasks are planned."""
         self.scratch = ThreadScratch()
+
+    @property
+    def whole(self) -> bool:
+        """Whether all of each key's domain is computed."""
+        return self._ranges is None
+
+    @cached_property
+    def ranges(self) -> Mapping[str, KeyedRanges]:
+        """What to compute of each output for each key."""
+        if self._ranges is not None:
+            return self._ranges
+        return {name: self._whole(name) for name in self.query.outputs}
 
     def _whole(self, name: str) -> KeyedRanges:
         definition = self.kernels.query.definition(name)
@@ -111,18 +126,19 @@ class KeyedRun:
         tasks = list(self._tasks())
         visits = 2 * sum(task.rows for task in tasks)
         if are_quick([sweep_cost(visits, visits)], self.options.costs.run):
-            return self._run(tasks)
-        return offload(partial(self._run, tasks), self.options.progress)
+            return self.run_tasks(tasks)
+        return offload(partial(self.run_tasks, tasks), self.options.progress)
 
-    def _run(self, tasks: Sequence[KeyTask]) -> Pieces:
+    def run_tasks(self, tasks: Sequence[KeyTask]) -> Pieces:
+        """Do some tasks, shared among workers."""
         workers = self.options.workers or default_workers()
-        outputs: dict[int, Mapping[str, KeySnapshots]] = {}
+        outputs: dict[int, Pieces] = {}
         shared = [n for n, t in enumerate(tasks) if t.rows < self.costs.shared_rows]
         small = sum(tasks[n].rows for n in shared) < self.costs.many_rows
         most = 1 if small and self.options.workers is None else workers
         done = 0
         each = map_ordered(
-            lambda n: self._task(tasks[n], 1), shared, max(1, min(most, len(shared)))
+            lambda n: self.compute(tasks[n], 1), shared, max(1, min(most, len(shared)))
         )
         with closing(each) as results:
             for number, pieces in zip(shared, results, strict=False):
@@ -131,11 +147,15 @@ class KeyedRun:
                 self._report(done, len(tasks))
         for number, task in enumerate(tasks):
             if number not in outputs:
-                outputs[number] = self._task(task, workers)
+                outputs[number] = self.compute(task, workers)
                 done += 1
                 self._report(done, len(tasks))
         return {
-            name: [outputs[n][name] for n in range(len(tasks)) if name in outputs[n]]
+            name: [
+                snapshots
+                for number in range(len(tasks))
+                for snapshots in outputs[number].get(name, ())
+            ]
             for name in self.query.outputs
         }
 
@@ -143,10 +163,18 @@ class KeyedRun:
         """Say which kernels compute the keys, and how many share a batch."""
         tasks = list(self._tasks())
         alone = sum(task.alone for task in tasks)
+        joined = [task for task in tasks if task.concatenated]
         batched = sum(len(task.keys) for task in tasks if not task.alone)
         batches = len(tasks) - alone
         yield f"keys in batches: {batched:,} in {batches:,}"
         yield f"keys as runs of their own: {alone:,}"
+        if joined:
+            yield f"keys concatenated in time: {sum(len(t.keys) for t in joined):,}"
+        elif batched > self.costs.batch_keys:
+            refusal, reason = self.concatenation, "they have many rows"
+            if isinstance(refusal, Refusal):
+                reason = refusal.reason
+            yield f"not concatenated in time: {reason}"
         if self.vector is not None:
             yield f"vector kernel for {np.count_nonzero(self.vector.some):,} keys"
         elif self.refusal is not None:
@@ -158,7 +186,57 @@ class KeyedRun:
 
     # -- who does what ----------------------------------------------------------------
 
+    @cached_property
+    def concatenation(self) -> Concatenation | Refusal:
+        """The way to concatenate keys, or the reason why none are."""
+        if self.count <= self.costs.batch_keys:
+            return Refusal(f"there are no more than {self.costs.batch_keys:,} keys")
+        if not self.whole or self.states is not None:
+            return Refusal("each key is computed over a part of its time")
+        if self.options.chunk is not None:
+            return Refusal("the caller gives the length of chunks")
+        if self.options.vector:
+            return Refusal("vector kernels are used wherever they can be")
+        return Concatenation.plan(
+            self.compile_for, self.inputs, self.request, self.strings
+        )
+
     def _tasks(self) -> Iterator[KeyTask]:
+        """Divide the keys into tasks, in order."""
+        concatenation = self.concatenation
+        if isinstance(concatenation, Refusal):
+            yield from self.plan_apart()
+            return
+        offsets = concatenation.offsets
+        for keys in plan_key_ranges(offsets, self.costs):
+            first, stop = keys.first, keys.stop
+            if keys.concatenated:
+                rows = int(offsets[stop] - offsets[first])
+                yield KeyTask(np.arange(first, stop), False, rows, True)
+            elif stop - first == self.count:
+                yield from self.plan_apart()
+            else:
+                self._subsets[first] = self._subset(first, stop)
+                for task in self._subsets[first].plan_apart():
+                    yield replace(task, keys=first + task.keys, subset=first)
+
+    def _subset(self, first: int, stop: int) -> "KeyedRun":
+        """Make the run of successive keys, each apart from the others."""
+        columns = tuple(each.slice(first, stop - first) for each in self.keys.columns)
+        return KeyedRun(
+            self.query,
+            self.compile_for,
+            {
+                name: rows.of_range(first, stop) if isinstance(rows, Groups) else rows
+                for name, rows in self.inputs.items()
+            },
+            replace(self.keys, columns=columns),
+            self.strings,
+            self.request,
+            replace(self.options, progress=None),
+        )
+
+    def plan_apart(self) -> Iterator[KeyTask]:
         """Divide the keys for which something is wanted into tasks, in order."""
         wanted = np.zeros(self.count, np.bool_)
         for ranges in self.ranges.values():
@@ -219,13 +297,43 @@ class KeyedRun:
     @property
     def beyond_rows(self) -> bool:
         """Whether a loop may have far more to do than there are rows."""
-        return self._key_work().beyond_rows
+        return any(loop.beyond_rows for loop in self.kernels.sweep().signature.loops)
 
     def visits(self) -> dict[str, LoopVisits]:
         """Bound the visits of each loop in all."""
         return self._key_work().visits()
 
-    def _task(self, task: KeyTask, workers: int) -> Mapping[str, KeySnapshots]:
+    def compute(self, task: KeyTask, workers: int) -> Pieces:
+        """Compute the keys of a task."""
+        if task.concatenated:
+            return self._concatenate(int(task.keys[0]), int(task.keys[-1]) + 1)
+        subset = self._subsets.get(task.subset)
+        if subset is None:
+            made = self._task_apart(task, workers)
+            return {name: [snapshots] for name, snapshots in made.items()}
+        local = replace(task, keys=task.keys - task.subset)
+        return shift_keys(subset.compute(local, workers), task.subset)
+
+    def _concatenate(self, first: int, stop: int) -> Pieces:
+        """Compute successive keys: concatenated, if there is time enough for all."""
+        concatenation = self.concatenation
+        assert not isinstance(concatenation, Refusal)
+        made = concatenation.run(first, stop, self.scratch.arrays)
+        if made is not None:
+            return {name: [snapshots] for name, snapshots in made.items()}
+        middle = (first + stop) // 2
+        if middle - first > self.costs.batch_keys:
+            halves = (first, middle), (middle, stop)
+            pieces = [self._concatenate(*half) for half in halves]
+        else:
+            subset = self._subset(first, stop)
+            pieces = [shift_keys(subset.run_tasks(list(subset.plan_apart())), first)]
+        return {
+            name: [snapshots for each in pieces for snapshots in each.get(name, ())]
+            for name in self.query.outputs
+        }
+
+    def _task_apart(self, task: KeyTask, workers: int) -> Mapping[str, KeySnapshots]:
         if task.alone:
             key = int(task.keys[0])
             try:
@@ -302,6 +410,14 @@ class KeyedRun:
                 if sampling_grid is not None and sampling_grid.period > 1:
                     most = max(most, phases(groups))
         return most
+
+
+def shift_keys(pieces: Pieces, first: int) -> Pieces:
+    """Number keys that were counted from `first` on from 0 on."""
+    return {
+        name: [replace(each, numbers=each.numbers + first) for each in snapshots]
+        for name, snapshots in pieces.items()
+    }
 
 
 def phases(groups: Groups) -> int:

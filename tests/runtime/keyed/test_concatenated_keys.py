@@ -1,0 +1,84 @@
+"""Keys whose rows share a call: as if each had one of its own."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import tiltpy as tilt
+from tests.costs import costing
+from tiltpy.costs import KeyCosts
+
+APART = KeyCosts()
+JOINED = KeyCosts(batch_keys=4, batch_rows=60, many_rows=40)
+
+
+def rows_of(keys: int, rows: int, seed: int, *, unit: int = 1) -> pa.Table:
+    random = np.random.default_rng(seed)
+    ends = np.sort(random.choice(4 * rows, rows, replace=False)) * unit
+    return pa.table(
+        {
+            "k": random.integers(0, keys, rows) ** 2,
+            "ts": ends,
+            "x": pa.array(random.integers(-80, 80, rows) / 8, mask=ends % 7 == 0),
+        }
+    )
+
+
+QUERIES = (
+    "input x by k : f64 time ts point\n~o[t] = ~x[t] - mean(~x[t-50 : t])",
+    "input x by k : f64 time ts point\n~o[t] = count(~x[t-50 : t-20])",
+    "input x by k : f64 time ts until_next\nw = TDom(-∞, ∞, 7)\n~o[w] = ~x[w]",
+    "input x by k : f64 time ts duration 9\n~o[t] = { a = ~x[t], b = max(~x[t-9:t]) }",
+    "input x by k : f64 time ts point\ne = Rows(~x)\n~o[e] = ~x[e] - max(~x[e-40 : e])",
+)
+
+
+def run(text: str, keys: KeyCosts, frame: pa.Table, **request: Any) -> pa.Table:
+    query = tilt.parse(text, options=costing(keys=keys))
+    return query.run(x=frame, **request)["o"].to_arrow().combine_chunks()
+
+
+@pytest.mark.parametrize("text", QUERIES)
+@pytest.mark.parametrize("request_", [{}, {"start": 300}, {"start": 300, "end": 500}])
+def test_some_keys_are_concatenated(text: str, request_: dict[str, int]) -> None:
+    frame = rows_of(30, 400, 1)
+    expected = run(text, APART, frame, **request_)
+    assert expected.num_rows > 30
+    assert run(text, JOINED, frame, **request_).equals(expected)
+    assert run(text, JOINED, frame, workers=2, **request_).equals(expected)
+
+
+@pytest.mark.parametrize("text", QUERIES[:2])
+@pytest.mark.parametrize("unit", [1 << 40, 1 << 50])
+def test_keys_far_apart_in_time_need_several_calls(text: str, unit: int) -> None:
+    frame = rows_of(30, 400, 2, unit=unit)
+    expected = run(text, APART, frame)
+    assert run(text, JOINED, frame).equals(expected)
+
+
+@pytest.mark.parametrize("text", QUERIES)
+def test_keys_of_many_rows_stand_between_others(text: str) -> None:
+    frame = rows_of(30, 400, 3)
+    number = np.arange(500)
+    many = pa.table({"k": 50 + 0 * number, "ts": number * 3, "x": number / 8})
+    frame = pa.concat_tables([frame, many, rows_of(8, 9, 4)])
+    expected = run(text, APART, frame)
+    assert run(text, JOINED, frame).equals(expected)
+
+
+def test_one_row_of_each_key() -> None:
+    number = np.arange(100)
+    frame = pa.table({"k": number, "ts": 1000 - number, "x": number / 8})
+    assert run(QUERIES[0], JOINED, frame).equals(run(QUERIES[0], APART, frame))
+
+
+def test_explain_names_the_keys() -> None:
+    text, frame = QUERIES[0], rows_of(30, 400, 1)
+    query = tilt.parse(text, options=costing(keys=JOINED))
+    assert "keys concatenated in time: 23" in query.explain(inputs={"x": frame})
+    text = "input x by k : f64 time ts point\n~o[t] = sum(~x[-∞ : t])"
+    query = tilt.parse(text, options=costing(keys=JOINED))
+    reason = "not concatenated in time: a window of ~o is not of one length"
+    assert reason in query.explain(inputs={"x": frame})
