@@ -227,7 +227,9 @@ class Costs:
     """Ticks of a window that is folded anew over its rows, at least (tumbling)."""
     recomputed_panes: int = 16
     """Overlapping windows that a row may be in, at most, where each looks at its rows
-    as a whole and anew (median, hopping)."""
+    as a whole and anew (median of 1000, hopping)."""
+    recounted_panes: int = 4
+    """The same where one counts its different values (nunique of 1000, hopping)."""
     long_event_window: int = 64
     """Ticks of a window from which on a scan of events beats a visit to each tick
     (sliding sum, points)."""

@@ -30,7 +30,7 @@ from tiltpy.loops.build import (
     sub,
 )
 from tiltpy.loops.nodes import Bin, For, LExpr, Num, Store, Var, While
-from tiltpy.lowering.sweep.ranking import order_key
+from tiltpy.lowering.sweep.order_keys import order_key
 from tiltpy.types import I32, I64, U64
 
 _FACTOR = Num(0x9E3779B97F4A7C15, U64)
@@ -112,13 +112,8 @@ class HashCounts:
 
     def _find(self, block: Block, keys: Sequence[LExpr]) -> Var:
         """The entry of some keys, or the free one in which they belong."""
-        mixed: LExpr = Num(0, U64)
-        for key in keys:
-            mixed = Bin("*", Bin("+", mixed, key, U64), _FACTOR, U64)
-        high = Bin("//", mixed, _HALF, U64)
-        at = Bin("//", Bin("*", high, convert(self.size, U64), U64), _HALF, U64)
         entry = self.builder.fresh("entry")
-        block.set(entry, convert(at, I64))
+        block.set(entry, hash_entry(keys, self.size))
         following = block.inner()
         after = following.name("after", add(entry, i64(1)))
         following.set(entry, select(lt(after, self.size), after, i64(0)))
@@ -131,6 +126,16 @@ class HashCounts:
         )
         block.add(While(conj(is_taken, differs), following.body()))
         return entry
+
+
+def hash_entry(keys: Sequence[LExpr], size: LExpr) -> LExpr:
+    """The entry of a table, of less than 2^32, at which to look for some keys."""
+    mixed: LExpr = Num(0, U64)
+    for key in keys:
+        mixed = Bin("*", Bin("+", mixed, key, U64), _FACTOR, U64)
+    high = Bin("//", mixed, _HALF, U64)
+    at = Bin("//", Bin("*", high, convert(size, U64), U64), _HALF, U64)
+    return convert(at, I64)
 
 
 def _hash_keys(values: Sequence[LoopValue]) -> tuple[list[LExpr], LExpr]:

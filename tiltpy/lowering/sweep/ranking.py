@@ -10,8 +10,12 @@ The rows are those of a chunk and its halo: `chunk_sizing.MOST_RANKED`, or nine 
 those of the longest window, whichever is more. The arrays here take at most 36 bytes a
 row, those of a window 8 to 64; they are allocated like all others, and refused where
 memory is short. Rows and ranks are 32-bit numbers: the runtime refuses larger chunks.
+
+Integers that lie close together are not sorted: how far one is above the least is its
+rank. Then some ranks have no rows.
 """
 
+from tiltpy.abi.signature import LANES
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.elements import element_of, is_filtered
 from tiltpy.emit.row_access import ObjectRows
@@ -31,9 +35,15 @@ from tiltpy.loops.build import (
     select,
     sub,
 )
-from tiltpy.loops.nodes import Array, Bin, CallFn, For, LExpr, Num, Store, Var, While
+from tiltpy.loops.nodes import Array, Bin, For, LExpr, Num, Store, Var, While
+from tiltpy.lowering.sweep.order_keys import (
+    DenseKeys,
+    order_key,
+    reads_times,
+    value_of_key,
+)
 from tiltpy.lowering.sweep.radix_sort import RadixSort
-from tiltpy.types import I32, I64, U64, Scalar, int_range
+from tiltpy.types import I32, I64, U64, Scalar
 
 NOWHERE = -1
 """The rank of a row that does not contribute."""
@@ -56,7 +66,7 @@ class Ranking:
         name = rows.name
         self.filtered = is_filtered(builder, rows, element)
         self.sort = RadixSort.of(builder, name)
-        self.rank = builder.temporary(f"{name}.rank", I32, ((name, 1),), 1)
+        self.rank = builder.temporary(f"{name}.rank", I32, ((name, 1),), LANES)
         self.value = builder.temporary(f"{name}.value", self.type, ((name, 1),), 1)
         self.count = builder.fresh(f"{name}.ranks")
         self.leaves = builder.fresh(f"{name}.leaves")
@@ -86,16 +96,43 @@ class Ranking:
         if self._done:
             return
         self._done = True
+        if self.type.is_integer and not reads_times(self.element):
+            keys = DenseKeys.of(self.builder, self.rows, self.element)
+            keys.measure(block)
+            by_key, by_place = block.inner(), block.inner()
+            self._sort(by_key)
+            self._subtract(by_place, keys)
+            is_dense = lt(keys.span, convert(self.rows.count, U64))
+            block.either(is_dense, by_place, by_key)
+        else:
+            self._sort(block)
+        block.set(self.leaves, i64(1))
+        grow = block.inner()
+        grow.set(self.leaves, mul(self.leaves, i64(2)))
+        block.add(While(lt(self.leaves, self.count), grow.body()))
+
+    def _subtract(self, block: Block, keys: "DenseKeys") -> None:
+        """Take the distances from the least key for ranks."""
+        row, rank = self.builder.fresh("row"), self.builder.fresh("rank")
+        each = block.inner()
+        key, exists = keys.read(each, row)
+        distance = convert(Bin("-", key, keys.low, U64), I32)
+        place = select(exists, distance, Num(NOWHERE, I32))
+        each.add(Store(self.rank, row, place))
+        block.add(For(row, i64(0), self.rows.count, each.body(), LANES))
+        block.set(self.count, add(convert(keys.span, I64), i64(1)))
+        value = value_of_key(Bin("+", keys.low, convert(rank, U64), U64), self.type)
+        store = Store(self.value, rank, value)
+        block.add(For(rank, i64(0), self.count, (store,)))
+
+    def _sort(self, block: Block) -> None:
+        """Sort the rows by their keys, and number these."""
         entries = self.builder.fresh(f"{self.rows.name}.found")
         low = self.builder.fresh(f"{self.rows.name}.low", U64)
         self._read(block, entries, low)
         self._subtract_least(block, entries, low)
         self.sort.emit(block, entries)
         self._number(block, entries)
-        block.set(self.leaves, i64(1))
-        grow = block.inner()
-        grow.set(self.leaves, mul(self.leaves, i64(2)))
-        block.add(While(lt(self.leaves, self.count), grow.body()))
 
     def _read(self, block: Block, entries: Var, low: Var) -> None:
         """Store the rows that contribute as `entries`, with their keys."""
@@ -151,27 +188,6 @@ class Ranking:
             last = sub(self.count, i64(1))
             exists = eq(before, greatest_key)
             block.set(self.nan, select(exists, last, i64(NOWHERE)))
-
-
-def order_key(value: LExpr, scalar: Scalar) -> LExpr:
-    """A number that orders like a value and is equal for equal values.
-
-    All NaNs are equal and the greatest, both zeros are equal.
-    """
-    if not scalar.is_float and scalar.kind != "int":
-        return convert(value, U64)
-    if scalar.is_float:
-        kind = I32 if scalar.bits == I32.bits else I64
-        bits: LExpr = CallFn("max_key", (value,), kind)
-        minus_zero = Num(-1, kind)
-        value = select(eq(bits, minus_zero), Num(0, kind), bits)
-    signed = convert(value, I64)
-    least_value, greatest_value = int_range(I64)
-    if scalar.bits < I64.bits:
-        return convert(add(signed, i64(1 << (scalar.bits - 1))), U64)
-    below = convert(Bin("+", signed, i64(least_value), I64), U64)  # which wraps
-    above = Bin("+", convert(signed, U64), Num(greatest_value + 1, U64), U64)
-    return select(lt(signed, i64(0)), below, above)
 
 
 def _without_sign(value: LExpr) -> LExpr:

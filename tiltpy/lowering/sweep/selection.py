@@ -2,14 +2,15 @@
 
 A pivot splits the numbers into lesser and greater ones, of which those that hold the
 k-th go on. Each pass reads `LANES` numbers at once and packs both sides without a
-branch, so that all passes together take some three times that of the first.
+branch; all passes together take some three times that of the first. Pivots are drawn at
+random, by the same steps each time, as no order of the rows is bad for all of them.
 """
 
 from dataclasses import dataclass
 
 from tiltpy.abi.signature import LANES
 from tiltpy.emit.builder import Block, KernelBuilder
-from tiltpy.loops.build import FALSE, add, conj, i64, le, lt, mul, select, sub
+from tiltpy.loops.build import FALSE, add, conj, convert, i64, le, lt, mul, select, sub
 from tiltpy.loops.nodes import (
     Array,
     Bin,
@@ -20,13 +21,19 @@ from tiltpy.loops.nodes import (
     Lane,
     LExpr,
     Load,
+    Num,
     Pack,
     Splat,
     Var,
     While,
     Wide,
 )
-from tiltpy.types import BOOL, I64, Scalar
+from tiltpy.types import BOOL, I64, U64, Scalar
+
+_FACTOR = Num(6364136223846793005, U64)
+_INCREMENT = Num(1442695040888963407, U64)
+"""The steps of a linear congruential generator (Knuth's MMIX)."""
+_HALF = Num(1 << 32, U64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +69,8 @@ class Selection:
         fresh = block.builder.fresh
         base, other = fresh("base"), fresh("other")
         rest, place = fresh("rest"), fresh("place")
-        searching = fresh("searching", BOOL)
+        searching, seed = fresh("searching", BOOL), fresh("seed", U64)
+        block.set(seed, Num(0, U64))
         block.set(self.value, self._at(i64(0)))
         block.set(self.after, self.value)
         block.set(base, i64(0))
@@ -71,7 +79,7 @@ class Selection:
         block.set(place, position)
         block.set(searching, lt(i64(0), count))
         step = block.inner()
-        pivot = self._pivot(step, base, rest, place)
+        pivot = self._pivot(step, base, rest, place, seed)
         lesser, greater = self._partition(step, base, other, rest, pivot)
         upper = step.name("upper", sub(rest, greater))
         left, right, done = step.inner(), step.inner(), step.inner()
@@ -95,11 +103,18 @@ class Selection:
     def _at(self, index: LExpr) -> LExpr:
         return Load(self.array, index, self.array.type)
 
-    def _pivot(self, block: Block, base: Var, rest: Var, position: Var) -> LExpr:
-        """One of three numbers, whichever is likely to be next to the position."""
-        first = block.name("a", self._at(base))
-        middle = block.name("b", self._at(add(base, Bin("//", rest, i64(2), I64))))
-        last = block.name("c", self._at(sub(add(base, rest), i64(1))))
+    def _pivot(
+        self, block: Block, base: Var, rest: Var, position: Var, seed: Var
+    ) -> LExpr:
+        """One of three numbers at random, likely to be next to the position."""
+        drawn: list[LExpr] = []
+        for name in "abc":
+            product = Bin("*", seed, _FACTOR, U64)
+            block.set(seed, Bin("+", product, _INCREMENT, U64))
+            digits = Bin("//", seed, _HALF, U64)
+            share = Bin("//", Bin("*", digits, convert(rest, U64), U64), _HALF, U64)
+            drawn.append(block.name(name, self._at(add(base, convert(share, I64)))))
+        first, middle, last = drawn
         low = block.name("low", select(lt(middle, first), middle, first))
         high = block.name("high", select(lt(middle, first), first, middle))
         least = select(lt(last, low), last, low)

@@ -32,7 +32,7 @@ from tiltpy.loops.build import (
     sub,
 )
 from tiltpy.loops.nodes import Bin, CallFn, For, LExpr, Num, Store, While
-from tiltpy.lowering.sweep.ranking import order_key
+from tiltpy.lowering.sweep.order_keys import order_key
 from tiltpy.types import BOOL, F64, I64, U64, Scalar, Struct
 
 _GROWTH = 3

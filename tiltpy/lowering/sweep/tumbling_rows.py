@@ -48,17 +48,22 @@ from tiltpy.loops.nodes import (
     Wide,
 )
 from tiltpy.lowering.sweep.low_edge import LowEdge
+from tiltpy.lowering.sweep.pane_counts import PaneCounts
 from tiltpy.lowering.sweep.pane_order import PaneQuantile, PaneTop
 from tiltpy.lowering.sweep.window_elements import aggregate_of
 from tiltpy.ops import WHOLE_WINDOW
 from tiltpy.types import BOOL, I64
 
-PaneWhole = PaneQuantile | PaneTop
-PANE_WHOLES: dict[str, type[PaneQuantile] | type[PaneTop]] = {
+PaneWhole = PaneQuantile | PaneTop | PaneCounts
+PANE_WHOLES: dict[str, type[PaneQuantile] | type[PaneTop] | type[PaneCounts]] = {
     "median": PaneQuantile,
     "quantile": PaneQuantile,
     "topk": PaneTop,
+    "mode": PaneCounts,
+    "modes": PaneCounts,
+    "nunique": PaneCounts,
 }
+assert PANE_WHOLES.keys() == WHOLE_WINDOW
 
 
 class TumblingWindow:

@@ -15,9 +15,6 @@ from tiltpy.ir.nodes import CutWindow, TemporalExpr, Window
 from tiltpy.ops import REDUCTIONS, WHOLE_WINDOW
 from tiltpy.plan.nodes import Refusal
 
-SELECTED = frozenset(("median", "quantile", "topk"))
-"""The reductions that need the place of values in their order alone."""
-
 
 def tumbling_fold(
     definition: TemporalExpr, window: Window, layout: Layout, costs: Costs
@@ -26,7 +23,9 @@ def tumbling_fold(
     names = {n.reduction for n in reductions(definition) if n.window == window}
     whole = not names.isdisjoint(WHOLE_WINDOW)
     length = window.end - window.start
-    anew = whole and length <= definition.tdom.precision * costs.recomputed_panes
+    counted = "nunique" in names
+    panes = costs.recounted_panes if counted else costs.recomputed_panes
+    anew = whole and length <= definition.tdom.precision * panes
     if layout.time not in (TimeLayout.CONTIGUOUS, TimeLayout.INTERVALS) and not (
         anew and layout.time is TimeLayout.SAMPLED
     ):
@@ -37,8 +36,6 @@ def tumbling_fold(
         return Refusal(f"windows of ~{window.object} are short")
     if not names <= REDUCTIONS.keys():
         return Refusal(f"a reduction of ~{window.object} does not fold in vectors")
-    if ranked := sorted(names & WHOLE_WINDOW - SELECTED):
-        return Refusal(f"{ranked[0]} of ~{window.object} needs ranks")
     if any(
         isinstance(cut, CutWindow) and cut.window == window and cut.bounds
         for cut in leaf_cuts(definition.cuts)
