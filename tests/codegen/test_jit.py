@@ -4,6 +4,7 @@ import gc
 import weakref
 
 import llvmlite.binding as llvm
+import numpy as np
 import pyarrow as pa
 
 import tiltpy as tilt
@@ -77,3 +78,15 @@ def test_loads_of_inputs_are_not_merged_with_masks() -> None:
     code = query.explain(llvm=True, inputs=inputs)
     vector = code.partition("== vector kernel: LLVM IR ==")[2]
     assert "freeze <16 x double>" in vector
+
+
+def test_kernels_of_many_long_windows_are_compiled() -> None:
+    """LLVM's NewGVN ends the process over so many loops."""
+    lines = ["input x : f64 point"]
+    lines += [f"~o{i}[t] = max(~x[t-{i * 97 + 1000} : t])" for i in range(50)]
+    options = tilt.CompileOptions(cache=False)
+    query = tilt.parse("\n".join(lines), options=options)
+    times = np.arange(20_000)
+    rows = pa.table({"time": times, "x": times % 1009 / 8.0})
+    found = query.run(x=rows, workers=1)["o49"].to_arrow()["o49"].to_numpy()
+    assert found[[0, 500, 19_999]].tolist() == [0.0, 62.5, 126.0]

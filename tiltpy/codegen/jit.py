@@ -146,10 +146,11 @@ def _emit(kernel: LoopKernel) -> str:
     )
 
 
-def _effort(kernel: LoopKernel, text: str) -> Effort:
+def _effort(kernel: LoopKernel, text: str, costs: Costs) -> Effort:
     """Choose how much to optimize a kernel whose LLVM IR is `text`."""
     if f"<{LANES} x " in text:  # a vector of lanes
-        return Effort.LANES
+        is_long = text.count("\n") > costs.shared_lines
+        return Effort.SCALAR if is_long else Effort.LANES
     return Effort.FULL if has_loop(kernel.body, counted=True) else Effort.SCALAR
 
 
@@ -160,7 +161,7 @@ def compile_object(
     began = time.perf_counter()
     text = _emit(kernel)
     emitted = time.perf_counter()
-    effort = _effort(kernel, text) if optimize else Effort.NONE
+    effort = _effort(kernel, text, costs) if optimize else Effort.NONE
     level = _level(effort, text, costs)
     machine = _machine(level)
     module = _optimize(text, machine, effort)
