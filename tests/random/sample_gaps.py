@@ -1,8 +1,8 @@
 """Random queries that look for values beside gaps of samples, with what fills them.
 
-`last(v.a for v in ~s[t-40 : t] if v.n > 0)`, `ffill(~x, 7)`, `first(~m[t : t+9])`, over
-samples that may be null or missing, and over objects made of them: of every length of
-window that lanes know, of numbers, strings and structs, in the past and ahead.
+`last(v.a for v in ~s[t-40 : t] if v.n > 0)`, `interpolate(~x, 7)`, `area(~m[t-9 : t])`,
+over samples that may be null or missing, and over objects made of them: of every length
+of window that lanes know, of numbers, strings and structs, in the past and ahead.
 """
 
 from random import Random
@@ -24,6 +24,14 @@ STRUCT_ELEMENTS = (
 )
 ELEMENTS = ("{r}({w})", "{r}({w})", "{r}(v for v in {w} if v != ~y0)")
 FILLS = ("ffill({o}, {n})", "bfill({o}, {n})", "asof({o}, {n})")
+TIMES = ("age({o}, {n})", "interpolate({o}, {n})", "area({w})", "area({w})")
+AREA = """\
+reduction area(v: f64, start, end) {
+    init = 0.0
+    acc = state + v * (end - start)
+    merge = a + b
+    result = state
+}"""
 BESIDE = ("count({w})", "{o}[t]", "max(~y[{a} : {b}])", "sum(~y[{a} : {b}])")
 
 
@@ -32,6 +40,7 @@ def random_gap_case(seed: int) -> Case:
     random = Random(f"sample gaps {seed}")  # noqa: S311 - tests, not secrets
     scalar, period = random.choice(SCALARS), random.choice((1, 1, 1, 2, 5))
     lines = [
+        AREA,
         f"input x : {scalar} sampled {period}",
         f"input y : f64 sampled {period}",
         f"input s : {STRUCT} sampled {period}",
@@ -76,8 +85,10 @@ def _field(random: Random, scalar: str, period: int) -> str:
         text = random.choice(BESIDE)
     elif name == "~s":
         text = random.choice(STRUCT_ELEMENTS)
-    elif drawn < 0.4:
+    elif drawn < 0.35:
         text = random.choice(FILLS)
+    elif drawn < 0.5 and kind == "f64":
+        text = random.choice(TIMES)
     else:
         text = random.choice(ELEMENTS)
     if "~y0" in text:

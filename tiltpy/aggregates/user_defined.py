@@ -5,14 +5,13 @@ state of an aggregate begins with a bool that says whether it holds any snapshot
 `merge` never sees a state without one, so `init` need not be its identity.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
 
 from tiltpy.aggregates.aggregate import Aggregate, Lift, State
 from tiltpy.emit.builder import Block, KernelBuilder
-from tiltpy.emit.row_access import ObjectRows
 from tiltpy.emit.values import LoopValue, lower_expr, zero
 from tiltpy.ir.nodes import Expr, UserReduction
 from tiltpy.ir.reductions import (
@@ -272,15 +271,17 @@ def user_aggregate(reduction: UserReduction) -> Aggregate:
     return _aggregate(code, lift)
 
 
-def bounded_aggregate(reduction: UserReduction, rows: ObjectRows) -> Aggregate:
+def bounded_aggregate(
+    reduction: UserReduction, bounds: Callable[[LExpr], tuple[LExpr, LExpr]]
+) -> Aggregate:
     """The aggregate of a reduction with `merge` that reads the bounds of rows."""
     code = code_of(reduction)
 
     def lift(block: Block, row: LExpr, value: LoopValue) -> State:
-        start = block.name("start", rows.start_at(row))
-        end = block.name("end", rows.end_at(row))
+        start, end = bounds(row)
+        clipped = block.name("start", start), block.name("end", end)
         state = code.initial(block)
-        return (TRUE, *code.accumulate(block, state, value, (start, end)))
+        return (TRUE, *code.accumulate(block, state, value, clipped))
 
     return _aggregate(code, lift)
 

@@ -102,6 +102,13 @@ class CellGeometry:
         oldest = self._step(reader, window.object, window.start + 1)
         return WindowCells(oldest, self._step(reader, window.object, window.end))
 
+    def is_aligned(self, reader: TemporalExpr, window: Window) -> bool:
+        """Decide whether the edges of a window cut no cell of its object."""
+        own, source = self.axes[reader.name], self.axes[window.object]
+        edges = (own.phase + edge - source.phase for edge in (window.start, window.end))
+        whole = own.period % source.period == 0
+        return whole and all(edge % source.period == 0 for edge in edges)
+
     def _step(self, reader: TemporalExpr, name: str, offset: int) -> CellMap:
         axis, source = self.axes[reader.name], self.axes[name]
         low = self.low

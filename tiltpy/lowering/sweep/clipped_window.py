@@ -49,7 +49,11 @@ class ClippedWindow:
 
     def reduce(self, reduction: UserReduction, node: Reduce) -> None:
         """Add a reduction over the window."""
-        self.inner.track(node.element).add(bounded_aggregate(reduction, self.rows))
+        aggregate = bounded_aggregate(reduction, self._bounds)
+        self.inner.track(node.element).add(aggregate)
+
+    def _bounds(self, row: LExpr) -> tuple[LExpr, LExpr]:
+        return self.rows.start_at(row), self.rows.end_at(row)
 
     def start(self, block: Block) -> None:
         """Start before the loop."""
@@ -62,7 +66,7 @@ class ClippedWindow:
     def value(self, block: Block, reduction: UserReduction, node: Reduce) -> LoopValue:
         """The value of a reduction over the window as it is now."""
         window, inner = self.outer.window_rows(), self.inner
-        aggregate = bounded_aggregate(reduction, self.rows)
+        aggregate = bounded_aggregate(reduction, self._bounds)
         top = block.name("top", sub(inner.lo.row, inner.base))
         middle = inner.track(node.element).state(block, aggregate, top)
         newest = block.name("newest", greatest(sub(window.stop, i64(1)), i64(0)))

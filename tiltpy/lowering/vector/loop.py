@@ -39,7 +39,7 @@ class LaneLoop:
         self.plan = plan
         self.builder = builder
         self.low = low
-        self.view = LaneView(plan, builder, stored)
+        self.view = LaneView(plan, builder, stored, low)
         self.windows = LaneWindows(self.view)
         self.cuts = LaneCuts(self.view, self._leaf)
         self.has_windows = False

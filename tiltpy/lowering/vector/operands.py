@@ -13,21 +13,27 @@ from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.cell_arrays import ALIGNED, CellArrays, CellIndex, cells_at
 from tiltpy.emit.values import LoopValue, lower_expr
 from tiltpy.ir.nodes import CutPoint, Element, EventBound, Expr, TemporalExpr
-from tiltpy.loops.build import TRUE, add, conj, i64, mul
-from tiltpy.loops.nodes import LExpr
+from tiltpy.loops.build import TRUE, add, conj, i64, mul, sub
+from tiltpy.loops.nodes import Lane, LExpr
 from tiltpy.lowering.vector.history import StreamedObject
 from tiltpy.plan.vector_plan import VectorPlan
+from tiltpy.types import I64
 
 
 class LaneView:
     """The objects as the definition under way, the reader, sees them."""
 
     def __init__(
-        self, plan: VectorPlan, builder: KernelBuilder, stored: Mapping[str, CellArrays]
+        self,
+        plan: VectorPlan,
+        builder: KernelBuilder,
+        stored: Mapping[str, CellArrays],
+        low: LExpr,
     ) -> None:
         self.plan = plan
         self.builder = builder
         self.stored = stored
+        self.low = low
         self.streams: dict[str, StreamedObject] = {}
         self.block = Block(builder)
         self.cell: LExpr = i64(0)
@@ -124,6 +130,15 @@ class LaneView:
             again = self.plan.reads_before(self.reader, name) and self.plan.tile
             ahead = again // source.axis.period if again else 0
             source.prefetch(self.block, cell, ahead)
+
+    def starts(self, name: str, after: int) -> LExpr:
+        """The times at which cells after the counter's begin."""
+        geometry = self.plan.geometry
+        axis = geometry.axes[name]
+        earlier = (geometry.low - axis.phase) % axis.period
+        ticks = mul(add(self.cell, i64(after)), i64(axis.period))
+        first = add(self.low, sub(ticks, i64(earlier)))
+        return add(first, mul(Lane(I64), i64(axis.period)))
 
     # Elements of windows
 

@@ -5,6 +5,7 @@ cells are a few finer ones are gathered, each lane its own.
 """
 
 from dataclasses import replace
+from functools import partial
 
 from tiltpy.aggregates.aggregate import Aggregate, State, lift_where
 from tiltpy.aggregates.built_in import (
@@ -16,11 +17,12 @@ from tiltpy.aggregates.built_in import (
 from tiltpy.aggregates.central_moments import SHORT_VARIANCE, uses_masked_variance
 from tiltpy.aggregates.finalize import finish_cells
 from tiltpy.aggregates.masked_variance import MaskedVariance, Values, in_lanes
+from tiltpy.aggregates.user_defined import bounded_aggregate
 from tiltpy.emit.builder import Block
 from tiltpy.emit.references import reductions
 from tiltpy.emit.values import LoopValue, numbers_of, with_numbers
 from tiltpy.ir.nodes import Expr, Reduce, TemporalExpr
-from tiltpy.loops.build import TRUE, conj, i64
+from tiltpy.loops.build import TRUE, add, conj, i64
 from tiltpy.loops.nodes import LExpr, Num, Splat
 from tiltpy.lowering.vector.doubling_windows import WindowFold
 from tiltpy.lowering.vector.operands import LaneView
@@ -93,17 +95,26 @@ class LaneWindows:
                 (total,) = self._window(node, aggregate, newest, cells, certain=False)
             spread = MaskedVariance(view.builder, node, values)
             return spread.value(view.block, count, total)
-        aggregate = narrow_aggregate(
-            node.reduction, element.type, view.builder.user_reductions
-        )
+        user_reductions = view.builder.user_reductions
+        if node.bounds:
+            reduction = user_reductions[node.reduction]
+            aggregate = bounded_aggregate(reduction, partial(self._bounds, name))
+        else:
+            aggregate = narrow_aggregate(node.reduction, element.type, user_reductions)
         state = self._window(node, aggregate, newest, cells, certain=certain)
-        count = self._count(node, newest, cells, certain=certain)
+        counted = node.reduction not in user_reductions
+        count = self._count(node, newest, cells, certain=certain or not counted)
         if node.type == F32 and state[0].type == F64:
             # Beside a fold of doubles a division of all lanes takes no time of its own.
             count = Splat(count, count.type)
         return finish_cells(
             view.block, node, state, count, certain=certain, cells=cells
         )
+
+    def _bounds(self, name: str, start: LExpr) -> tuple[LExpr, LExpr]:
+        """The bounds of the snapshots in cells, of which each has one of its own."""
+        period = self.view.plan.geometry.axes[name].period
+        return start, add(start, i64(period))
 
     def _count(self, node: Reduce, newest: int, cells: int, *, certain: bool) -> LExpr:
         """Count the snapshots that contribute."""
@@ -177,7 +188,8 @@ class LaneWindows:
             contributes = value.valid
             if self._has_edge(name, aggregate):
                 contributes = conj(value.valid, view.beginning(name, anchor))
-            lifted = lift_where(view.block, aggregate, value, contributes, i64(0))
+            start = view.starts(name, anchor)
+            lifted = lift_where(view.block, aggregate, value, contributes, start)
             fold.lift(view.block, lifted)
             self.folds[key] = fold
         return self.folds[key]

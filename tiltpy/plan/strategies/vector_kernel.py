@@ -85,8 +85,6 @@ def _refuse_reductions(query: Query) -> Refusal | None:
             return Refusal(f"elements of ~{window.object} see the present")
     used = {n.reduction for d in query.definitions for n in reductions(d)}
     for reduction in query.reductions:
-        if reduction.name in used and reduction.bounds:
-            return Refusal(f"{reduction.name} sees where snapshots start and end")
         if reduction.name in used and reduction.merge is None:
             return Refusal(f"{reduction.name} has no merge")
     return None

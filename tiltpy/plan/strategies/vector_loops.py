@@ -90,6 +90,8 @@ class _Loops:
         name = node.window.object
         seen = self.geometry.window(reader, node.window)
         source = self.cells.seen_by(reader, name)
+        if node.bounds and not self._sees_whole_cells(reader, node.window):
+            yield _refuse_bounds(node)
         if not seen.newest.is_strided:
             yield _refuse_cell_count(node.window)
         elif seen.newest.is_regular:
@@ -104,6 +106,12 @@ class _Loops:
         elif not source.certain(node.element):
             yield Refusal(f"a short window of finer ~{name} may have gaps")
 
+    def _sees_whole_cells(self, reader: TemporalExpr, window: Window) -> bool:
+        """Decide whether no edge of a window cuts a snapshot; each is a cell."""
+        geometry, source = self.geometry, self.cells.seen_by(reader, window.object)
+        regular = geometry.window(reader, window).newest.is_regular
+        return source.begins is None and regular and geometry.is_aligned(reader, window)
+
     def _lane_cut(self, reader: TemporalExpr, cut: Cut) -> Iterator[Refusal]:
         match cut:
             case CutPoint(object=name):
@@ -112,7 +120,9 @@ class _Loops:
                     yield Refusal(
                         f"~{name} may have gaps between the cells that are seen"
                     )
-            case CutWindow(window=window):
+            case CutWindow(window=window, bounds=bounds):
+                if bounds and not self._sees_whole_cells(reader, window):
+                    yield Refusal(f"edges of windows cut snapshots of ~{window.object}")
                 if not self.geometry.window(reader, window).newest.is_regular:
                     yield Refusal(
                         f"a window of ~{window.object} may hold the same twice"
@@ -131,6 +141,8 @@ class _Loops:
         reader = stage.definitions[0]
         nodes = [node for each in stage.definitions for node in reductions(each)]
         for node in nodes:
+            if node.bounds:
+                yield _refuse_bounds(node)
             if node.reduction in WHOLE_WINDOW:
                 yield refuse_whole_window(node)
             if node.reduction in ("first", "last"):
@@ -150,6 +162,8 @@ class _Loops:
             yield Refusal("the bounds of an event beside panes")
         for cut in reader.cuts:
             match cut:
+                case CutWindow(window=window, bounds=True):
+                    yield Refusal(f"edges of windows cut snapshots of ~{window.object}")
                 case CutWindow(window=window, element=element):
                     yield from self._pane_cut(reader, window, element)
                 case InlinedCut():
@@ -175,6 +189,10 @@ class _Loops:
             yield Refusal(f"windows of ~{name} overlap and may have gaps")
         if source.begins is not None and seen.cells != seen.newest.times:
             yield Refusal(f"a snapshot of ~{name} may lie between two panes")
+
+
+def _refuse_bounds(node: Reduce) -> Refusal:
+    return Refusal(f"{node.reduction} sees where snapshots start and end")
 
 
 def _refuse_cell_count(window: Window) -> Refusal:
