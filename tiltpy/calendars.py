@@ -43,6 +43,8 @@ def cell_starts(calendar: Calendar, numbers: Times) -> Times:
 
 def round_up(tdom: TDom, times: Times) -> Times:
     """Find the ends of the cells that hold some times."""
+    if tdom.calendar is None and tdom.precision == 1:
+        return times
     if tdom.calendar is None:
         ends: Times = times + (tdom.offset - times) % tdom.precision
         return ends

@@ -38,5 +38,5 @@ CUT_BY_KEY = Routine("snapshots cut by key")
 How many snapshots and keys there are; starts and ends in order; for each key its range
 `(low, high]`, in order, and its shift, which is subtracted. Then what is written, at
 most an entry for each snapshot and one for each key: starts, ends, the number of each
-snapshot; and the counts of the keys.
+snapshot; and the counts of the keys, and of the snapshots that go on behind a range.
 """

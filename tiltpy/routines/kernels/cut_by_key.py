@@ -40,7 +40,7 @@ def build_cut_by_key() -> LoopKernel:
         for name in ("cut starts", "cut ends", "rows", "counts")
     )
     row, filled, begun, reached = map(number, ("row", "filled", "begun", "reached"))
-    start, end = number("start"), number("end")
+    start, end, beyond, again = map(number, ("start", "end", "beyond", "again"))
     readable = greatest(least(row, sub(count, i64(1))), i64(0))
     look = Assign(start, load(starts, readable)), Assign(end, load(ends, readable))
 
@@ -65,8 +65,11 @@ def build_cut_by_key() -> LoopKernel:
             Assign(begun, filled),
             Assign(reached, LOW),
             While(conj(lt(row, count), lt(start, HIGH)), take, look),
-            Assign(row, sub(row, convert(lt(HIGH, reached), I64))),
+            Assign(beyond, convert(lt(HIGH, reached), I64)),
+            Assign(row, sub(row, beyond)),
+            advance(again, beyond),
             Store(counts, KEY, sub(filled, begun)),
         ),
     )
-    return arguments.kernel(Assign(row, i64(0)), Assign(filled, i64(0)), each)
+    begin = [Assign(var, i64(0)) for var in (row, filled, again)]
+    return arguments.kernel(*begin, each, Store(counts, keys, again))

@@ -96,24 +96,36 @@ def key_domains(
     low = first if start is None else np.full(count, start)
     high = round_up(tdom, last) if end is None else np.full(count, end)
     wanted = there & (low < high)
+    if wanted.all():
+        return Domains(low, high)
     return Domains(np.where(wanted, low, 0), np.where(wanted, high, 0))
 
 
 def _spans(inputs: Sequence[RowsByKey], count: int) -> tuple[Times, Times, BoolArray]:
-    """The smallest start and the largest end for each key, and which keys have rows."""
-    first, last = np.full(count, LATEST), np.full(count, EARLIEST)
+    """The smallest start and the largest end for each key, and which keys have rows.
+
+    Both are 0 of a key without rows.
+    """
     there = np.zeros(count, np.bool_)
+    spans: list[tuple[Times, Times]] = []
     for rows in inputs:
         if isinstance(rows, Groups):
             nonempty = rows.offsets[1:] > rows.offsets[:-1]
-            np.minimum(first, rows.firsts, out=first, where=nonempty)
-            np.maximum(last, rows.lasts, out=last, where=nonempty)
+            first, last = rows.firsts, rows.lasts
+            if not nonempty.all():
+                first = np.where(nonempty, first, LATEST)
+                last = np.where(nonempty, last, EARLIEST)
+            spans.append((first, last))
             there |= nonempty
-    for rows in inputs:
-        bounds = rows.bounds() if isinstance(rows, SnapshotBuffer) else None
-        if bounds is not None:
-            np.minimum(first, bounds[0], out=first)
-            np.maximum(last, bounds[1], out=last)
+        elif (bounds := rows.bounds()) is not None:
+            spans.append((np.full(count, bounds[0]), np.full(count, bounds[1])))
+    if not spans:
+        return np.zeros(count, np.int64), np.zeros(count, np.int64), there
+    first, last = spans[0]
+    for begin, end in spans[1:]:
+        first, last = np.minimum(first, begin), np.maximum(last, end)
+    if there.all():
+        return first, last, there
     return np.where(there, first, 0), np.where(there, last, 0), there
 
 

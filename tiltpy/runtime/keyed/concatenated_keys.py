@@ -85,10 +85,11 @@ class KeyShifts:
             high = end if high is None else np.maximum(high, end)
         assert low is not None
         assert high is not None
-        apart = 2 * reach + precision
-        if apart * len(low) + float(np.sum(high - low, dtype=np.float64)) > LONGEST:
+        apart, lengths = 2 * reach + precision, high - low
+        if lengths.min() < 0:  # of more than 63 bits
             return None
-        lengths = high - low
+        if apart * len(low) + lengths.sum(dtype=np.float64) > LONGEST:
+            return None
         lengths += apart
         shifts = lengths.cumsum()
         shifts -= lengths
@@ -180,17 +181,18 @@ class KeyShifts:
         cut_starts, cut_ends, rows = (
             allocate(I64, count + keys).view(np.int64) for _ in range(3)
         )
-        counts = np.empty(keys, np.int64)
+        counts = np.empty(keys + 1, np.int64)
         CUT_BY_KEY(
             *(count, keys, made.starts, ends, lows, highs, self.shifts),
             *(cut_starts, cut_ends, rows, counts),
         )
+        counts, again = counts[:-1], int(counts[-1])
         total = int(counts.sum())
         cut_starts, cut_ends, rows = (
             each[:total] for each in (cut_starts, cut_ends, rows)
         )
         columns = made.columns
-        if total != count or not (rows == np.arange(count)).all():
+        if again or total != count:
             columns = tuple(_take(column, rows, count) for column in columns)
         if loop.stamped:
             cut_ends = cut_starts + (made.ends - made.starts)[rows]
@@ -234,9 +236,10 @@ class Concatenation:
         return Concatenation(kernels, groups, np.asarray(offsets), request, strings)
 
     def run(
-        self, first: int, stop: int, scratch: ScratchArrays
+        self, keys: I64Array, scratch: ScratchArrays
     ) -> dict[str, KeySnapshots] | None:
-        """Compute the outputs of some keys; None if there is no time enough for all."""
+        """Compute the outputs of successive keys; None if there is no time enough."""
+        first, stop = int(keys[0]), int(keys[-1]) + 1
         query = self.kernels.query
         inputs = {n: rows.view(first, stop) for n, rows in self.inputs.items()}
         domains = {}
@@ -261,13 +264,12 @@ class Concatenation:
             kernel.signature, rows, cells, one, self.request, self.strings
         )
         made = batch.run(kernel, scratch)
-        numbers = np.arange(first, stop)
         pieces = {}
         for name, loop in loops.items():
             before = rows[loop.reads[0].object].before if loop.stamped else 0
             cut = shifts.cut(loop, made[name], domains[name], before)
             buffer = cut.buffer(row_object=loop.stamped)
-            pieces[name] = KeySnapshots((buffer,), numbers, cut.counts)
+            pieces[name] = KeySnapshots((buffer,), keys, cut.counts)
         return pieces
 
 

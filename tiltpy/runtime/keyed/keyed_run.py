@@ -306,7 +306,7 @@ class KeyedRun:
     def compute(self, task: KeyTask, workers: int) -> Pieces:
         """Compute the keys of a task."""
         if task.concatenated:
-            return self._concatenate(int(task.keys[0]), int(task.keys[-1]) + 1)
+            return self._concatenate(task.keys)
         subset = self._subsets.get(task.subset)
         if subset is None:
             made = self._task_apart(task, workers)
@@ -314,19 +314,20 @@ class KeyedRun:
         local = replace(task, keys=task.keys - task.subset)
         return shift_keys(subset.compute(local, workers), task.subset)
 
-    def _concatenate(self, first: int, stop: int) -> Pieces:
+    def _concatenate(self, keys: I64Array) -> Pieces:
         """Compute successive keys: concatenated, if there is time enough for all."""
         concatenation = self.concatenation
         assert not isinstance(concatenation, Refusal)
-        made = concatenation.run(first, stop, self.scratch.arrays)
+        made = concatenation.run(keys, self.scratch.arrays)
         if made is not None:
             return {name: [snapshots] for name, snapshots in made.items()}
-        middle = (first + stop) // 2
-        if middle - first > self.costs.batch_keys:
-            halves = (first, middle), (middle, stop)
-            pieces = [self._concatenate(*half) for half in halves]
+        middle = len(keys) // 2
+        if middle > self.costs.batch_keys:
+            halves = keys[:middle], keys[middle:]
+            pieces = [self._concatenate(half) for half in halves]
         else:
-            subset = self._subset(first, stop)
+            first = int(keys[0])
+            subset = self._subset(first, first + len(keys))
             pieces = [shift_keys(subset.run_tasks(list(subset.plan_apart())), first)]
         return {
             name: [snapshots for each in pieces for snapshots in each.get(name, ())]

@@ -67,13 +67,19 @@ class KeyColumns:
     def chunks(self, sizes: Sequence[int]) -> Iterator[list[pa.Array]]:
         """Make the columns for consecutive chunks of the given sizes."""
         nonempty = self.counts > 0
-        ends = pa.array(np.cumsum(self.counts[nonempty]))
-        numbers = pa.array(self.numbers[nonempty])
-        runs = [
-            pa.RunEndEncodedArray.from_arrays(ends, column.take(numbers))
-            for column in self.keys.columns
-        ]
+        columns: Sequence[pa.Array] = self.keys.columns
+        counts = self.counts
+        if len(self.numbers) < len(self.keys) or not nonempty.all():
+            counts, numbers = counts[nonempty], pa.array(self.numbers[nonempty])
+            columns = [column.take(numbers) for column in columns]
         first = 0
+        if len(counts) == sum(sizes):  # a snapshot of each
+            for size in sizes:
+                yield [column.slice(first, size) for column in columns]
+                first += size
+            return
+        ends = pa.array(np.cumsum(counts))
+        runs = [pa.RunEndEncodedArray.from_arrays(ends, each) for each in columns]
         for size in sizes:
             yield [pc.run_end_decode(run.slice(first, size)) for run in runs]
             first += size
