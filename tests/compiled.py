@@ -104,6 +104,7 @@ SMALL_COSTS = Costs(
     shortest_tumbling=2,
     run_visits=4,
     hashed_rows=2,
+    inserted_rows=3,
     ranked_rows=2,
 )
 """Where few rows and short windows are enough to reach every strategy."""

@@ -1,9 +1,9 @@
 """Aggregates: the states of reductions, with lift and combine.
 
 A state is a tuple of numbers with an associative combine (section 6.1.2 of the paper:
-init, acc, result). Built-in aggregates evict nothing from a state: when a row leaves a
-window its state is combined again from partial results, so that no rounding error, NaN
-or infinity outlives the window it was in.
+init, acc, result). Only what is exact is evicted from a state, counts and sums of
+integers: else the state of a window that a row leaves is combined again from partial
+results, so that no rounding error, NaN or infinity outlives the window it was in.
 """
 
 from collections.abc import Callable
@@ -31,7 +31,8 @@ class Aggregate:
     single snapshot. Over many snapshots the aggregate `wider` rounds less. `ordered`:
     only adjacent ranges may be combined. `idempotent`: ranges may also overlap, and a
     snapshot may come as often as it has cells. `counted`: the constants in the state of
-    one snapshot are counts.
+    one snapshot are counts. `evict`, of those that are exact, undoes a combine: the
+    state without the second one.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Aggregate:
     idempotent: bool = False
     counted: bool = False
     accumulate: Combine | None = field(default=None, compare=False)
+    evict: Combine | None = field(default=None, compare=False)
 
     def join(self, block: Block, a: State, b: State, *, certain: bool) -> State:
         """Combine two states; `certain`: neither is the identity."""

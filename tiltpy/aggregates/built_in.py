@@ -44,6 +44,7 @@ def _accumulator(name: str, op: BinaryOp, neutral: int, scalar: Scalar) -> Aggre
         (Num(float(neutral) if scalar.is_float else neutral, scalar),),
         lambda _block, _row, value: (convert(value.scalar, scalar),),
         _arithmetic(op),
+        evict=_arithmetic("-") if op == "+" and scalar.is_integer else None,
     )
 
 
@@ -62,7 +63,12 @@ SQUARES = Aggregate("squares", (F64,), (f64(0.0),), _squares, _arithmetic("+"))
 def _count(scalar: Scalar) -> Aggregate:
     zero, single = Num(0, scalar), Num(1, scalar)
     return Aggregate(
-        "count", (scalar,), (zero,), lambda *_: (single,), _arithmetic("+")
+        "count",
+        (scalar,),
+        (zero,),
+        lambda *_: (single,),
+        _arithmetic("+"),
+        evict=_arithmetic("-"),
     )
 
 

@@ -48,7 +48,7 @@ class WindowPlan(Enum):
 
     TUMBLING_FOLD = "folds its rows anew, in vectors"
     TWO_STACK = "inserts and evicts in order, on two stacks"
-    UNORDERED = "evicts in any order, from a tree"
+    UNORDERED = "evicts in order of ends, from exact states or a tree"
     RUNNING = "folds on, and anew at restarts"
     REFOLDED = "folds its rows anew at each visit"
     LOOK = "follows the one row that an as-of look sees"

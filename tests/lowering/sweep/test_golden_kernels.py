@@ -30,6 +30,7 @@ WHERE = "input m : f64\n~o[t] = ~m[t] > 0 ? ~m[t] + 1 : φ"
 DISTINCT = "input m : f64\ndistinct ~o[t] = ~m[t] > 0 ? ~m[t] + 1 : φ"
 BOUNDS = "input m : f64\ndistinct ~d[t] = ~m[t] > 0\n~o[t] = t - start(~d[t])"
 JOIN = "input m : f64\ninput n : f64\n~o[t] = ~m[t] + ~n[t-1]"
+UNORDERED_TREE = "input m : f32\n~o[t] = sum(~m[t-3 : t]) - max(~m[t-3 : t])\n"
 SLIDE = "input m : i32\n~o[t] = sum(~m[t-3:t])"
 SMOOTH = "input m : f32\n~o[t] = max(v for v in ~m[t-3:t] if v != 0)"
 COARSE = "input m : f64\nu = TDom(-∞, ∞, 5)\n~o[u] = mean(~m[u-10:u]) - ~m[u]"
@@ -63,6 +64,7 @@ CASES = {
     "join_contiguous": (JOIN, {"m": CONTIGUOUS, "n": CONTIGUOUS}),
     "slide_intervals": (SLIDE, {"m": INTERVALS}),
     "slide_unordered": (SLIDE, {"m": UNORDERED}),
+    "rolling_unordered": (UNORDERED_TREE, {"m": UNORDERED}),
     "smooth_nullable": (SMOOTH, {"m": NULLABLE}),
     "coarse_contiguous": (COARSE, {"m": CONTIGUOUS}),
     "fill_intervals": (FILL, {"m": INTERVALS}),

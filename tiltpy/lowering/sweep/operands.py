@@ -436,7 +436,7 @@ class SweepOperands:
         return changed
 
     def structures(self) -> tuple[str, ...]:
-        """The structures of order statistics, as `explain` prints them."""
+        """The structures of windows, as `explain` prints them."""
         wholes = (
             (whole.ranking.rows.name, whole.describe())
             for window in self.windows.values()
@@ -448,7 +448,13 @@ class SweepOperands:
             for window in self.present.values()
             if window.matches is not None
         )
-        return tuple(f"~{name}: {words}" for name, words in (*wholes, *matches))
+        ends = (
+            (window.rows.name, "the order of ends")
+            for window in self.windows.values()
+            if isinstance(window, UnorderedWindow)
+        )
+        structures = dict.fromkeys((*wholes, *matches, *ends))
+        return tuple(f"~{name}: {words}" for name, words in structures)
 
     def recomputed_windows(self) -> tuple[Read, ...]:
         """The windows that are recomputed at each visit."""

@@ -33,9 +33,10 @@ class RadixSort:
     """Values of a digit."""
 
     @staticmethod
-    def of(builder: KernelBuilder, name: str) -> "RadixSort":
+    def of(builder: KernelBuilder, name: str, label: str = "") -> "RadixSort":
         """The memory to sort rows of an object."""
         rows, digits = ((name, 2),), builder.costs.radix_digits
+        name = f"{name}.{label}" if label else name
         return RadixSort(
             builder.temporary(f"{name}.order", I32, rows, 2),
             builder.temporary(f"{name}.rest", U64, rows, 2),

@@ -36,6 +36,7 @@ from tiltpy.loops.build import (
     sub,
 )
 from tiltpy.loops.nodes import Array, Bin, For, LExpr, Num, Store, Var, While
+from tiltpy.lowering.sweep.end_order import EndOrder
 from tiltpy.lowering.sweep.order_keys import (
     DenseKeys,
     order_key,
@@ -199,11 +200,12 @@ def _without_sign(value: LExpr) -> LExpr:
 
 
 class Rankings:
-    """The ranks of a kernel, by object and element."""
+    """The ranks of a kernel, by object and element; and the orders of ends."""
 
     def __init__(self, builder: KernelBuilder) -> None:
         self.builder = builder
         self.known: dict[tuple[str, Expr], Ranking] = {}
+        self.ends: dict[str, EndOrder] = {}
 
     def of(self, rows: ObjectRows, element: Expr) -> Ranking:
         """The ranks of an element of an object."""
@@ -211,3 +213,9 @@ class Rankings:
         if key not in self.known:
             self.known[key] = Ranking(self.builder, rows, element)
         return self.known[key]
+
+    def by_end(self, rows: ObjectRows) -> EndOrder:
+        """The order of an object's rows by their ends."""
+        if rows.name not in self.ends:
+            self.ends[rows.name] = EndOrder(self.builder, rows)
+        return self.ends[rows.name]

@@ -1,0 +1,108 @@
+"""The rows of an object in order of their ends, found before the loop.
+
+Where ends are in no order, a window evicts its rows in this one: a cursor that only
+moves forward. All windows over the object share it.
+"""
+
+from tiltpy.emit.builder import Block, KernelBuilder
+from tiltpy.emit.row_access import ObjectRows
+from tiltpy.loops.build import (
+    INF,
+    add,
+    conj,
+    convert,
+    greatest,
+    i64,
+    least,
+    load,
+    lt,
+    select,
+    sub,
+)
+from tiltpy.loops.nodes import For, LExpr, Num, Store, Var, While
+from tiltpy.lowering.sweep.radix_sort import RadixSort
+from tiltpy.types import I32, I64, U64
+
+
+class EndOrder:
+    """The order of the ends of all rows that the kernel gets of an object."""
+
+    def __init__(self, builder: KernelBuilder, rows: ObjectRows) -> None:
+        self.builder = builder
+        self.rows = rows
+        self.sort = RadixSort.of(builder, rows.name, "by_end")
+        self._done = False
+
+    def start(self, block: Block) -> None:
+        """Sort the rows, unless an earlier loop of the kernel has."""
+        if self._done:
+            return
+        self._done = True
+        few, many = block.inner(), block.inner()
+        self._insert_all(few)
+        self._sort_digits(many)
+        rows = i64(block.costs.inserted_rows)
+        block.either(lt(self.rows.count, rows), few, many)
+
+    def _insert_all(self, block: Block) -> None:
+        """Sort few rows by insertion."""
+        order, base = self.sort.order, self.sort.base
+        row, at = (self.builder.fresh(name) for name in ("row", "at"))
+        block.set(base, i64(0))
+        each, shift = block.inner(), block.inner()
+        end = each.name("end", self.rows.end_at(row))
+        each.set(at, row)
+        before = load(order, greatest(sub(at, i64(1)), i64(0)))
+        shift.add(Store(order, at, before))
+        shift.set(at, sub(at, i64(1)))
+        later = lt(end, self.rows.end_at(convert(before, I64)))
+        each.add(While(conj(lt(i64(0), at), later), shift.body()))
+        each.add(Store(order, at, convert(row, I32)))
+        block.add(For(row, i64(0), self.rows.count, each.body()))
+
+    def _sort_digits(self, block: Block) -> None:
+        """Sort by the distance from the least end."""
+        low = self.builder.fresh(f"{self.rows.name}.least")
+        first, row = self.builder.fresh("row"), self.builder.fresh("row")
+        search, each = block.inner(), block.inner()
+        block.set(low, INF)
+        search.set(low, least(low, self.rows.end_at(first)))
+        block.add(For(first, i64(0), self.rows.count, search.body()))
+        block.set(self.sort.span, Num(0, U64))
+        distance = each.name("key", convert(sub(self.rows.end_at(row), low), U64))
+        each.set(self.sort.span, greatest(self.sort.span, distance))
+        each.add(
+            Store(self.sort.order, row, convert(row, I32)),
+            Store(self.sort.rest, row, distance),
+        )
+        block.add(For(row, i64(0), self.rows.count, each.body()))
+        self.sort.emit(block, self.rows.count)
+
+
+class EndCursor:
+    """A position in the order of ends; `due` is the end of the `row` there, or INF."""
+
+    def __init__(self, builder: KernelBuilder, order: EndOrder) -> None:
+        self.order = order
+        name = order.rows.name
+        self.place = builder.fresh(f"{name}.ended")
+        self.row = builder.fresh(f"{name}.ending")
+        self.due: Var = builder.fresh(f"{name}.due")
+
+    def start(self, block: Block) -> None:
+        """Move to the row that ends first."""
+        self.order.start(block)
+        block.set(self.place, i64(0))
+        self._look(block)
+
+    def step(self, block: Block) -> None:
+        """Move to the row that ends next."""
+        block.set(self.place, add(self.place, i64(1)))
+        self._look(block)
+
+    def _look(self, block: Block) -> None:
+        rows, sort = self.order.rows, self.order.sort
+        some = block.name("some", lt(self.place, rows.count))
+        at: LExpr = load(sort.order, add(sort.base, self.place))
+        block.set(self.row, select(some, convert(at, I64), i64(0)))
+        block.set(self.due, select(some, rows.end_at(self.row), INF))
