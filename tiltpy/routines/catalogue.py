@@ -40,3 +40,9 @@ How many snapshots and keys there are; starts and ends in order; for each key it
 most an entry for each snapshot and one for each key: starts, ends, the number of each
 snapshot; and the counts of the keys, and of the snapshots that go on behind a range.
 """
+REPEAT_NUMBERS = Routine("repeated numbers")
+"""Numbers of 64 bits, each repeated as often as a count says.
+
+How many numbers there are; their counts; they; where they go, with `SPARE` entries
+behind.
+"""

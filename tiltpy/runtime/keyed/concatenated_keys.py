@@ -21,6 +21,7 @@ from tiltpy.routines.catalogue import CUT_BY_KEY
 from tiltpy.runtime.arrays.dictionary import Strings
 from tiltpy.runtime.arrays.dtypes import I64Array, Times
 from tiltpy.runtime.arrays.pool import ScratchArrays, allocate
+from tiltpy.runtime.arrays.repetition import repeat_numbers
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer, pack_validity
 from tiltpy.runtime.execution.kernel import Kernels
 from tiltpy.runtime.execution.key_domains import (
@@ -46,6 +47,52 @@ def concatenated_layout(buffer: SnapshotBuffer) -> Layout:
     return replace(
         buffer.abi_layout(), time=_time_layout(buffer), points=_are_points(buffer)
     )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeyRows:
+    """The rows of an input that some keys have, `counts[k]` of key `k`, as they are."""
+
+    buffer: SnapshotBuffer
+    first: int
+    counts: I64Array
+    starts: Times
+    ends: Times
+
+    @staticmethod
+    def of(groups: Groups) -> "KeyRows":
+        """Find the times of rows, which may be the input's own."""
+        buffer, offsets = groups.buffer, groups.offsets
+        first, stop = int(offsets[0]), int(offsets[-1])
+        heads, counts = offsets[:-1] - first, offsets[1:] - offsets[:-1]
+        if buffer.layout is TimeLayout.SAMPLED:
+            origins = groups.firsts - heads * buffer.period
+            starts = repeat_numbers(origins, counts, stop - first)
+            starts += np.arange(stop - first) * buffer.period
+            return KeyRows(buffer, first, counts, starts, starts + buffer.period)
+        assert buffer.ends is not None
+        ends = buffer.ends[first:stop]
+        if buffer.starts is not None:
+            return KeyRows(buffer, first, counts, buffer.starts[first:stop], ends)
+        starts = np.empty_like(ends)
+        starts[1:] = ends[:-1]
+        nonempty = counts > 0
+        starts[heads[nonempty]] = groups.firsts[nonempty]
+        return KeyRows(buffer, first, counts, starts, ends)
+
+    @property
+    def count(self) -> int:
+        """The number of rows."""
+        return len(self.ends)
+
+    def repeat(self, numbers: I64Array) -> I64Array:
+        """Repeat the number of each key for its rows."""
+        return repeat_numbers(numbers, self.counts, self.count)
+
+    def are(self, loop: Loop, made: KeyedSnapshots) -> bool:
+        """Tell whether snapshots are these rows, each in its key's domain."""
+        every = len(made.starts) == self.count and self.buffer.domain_end is None
+        return loop.implicit_times and made.shared and every
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,57 +152,28 @@ class KeyShifts:
         first, last = np.array([tdom.ceil(low + 1)]), np.array([tdom.ceil(high)])
         return Cells(first, last, np.zeros(1, np.bool_), np.ones(1, np.bool_))
 
-    def shift(self, groups: Groups, reach: int) -> SnapshotBuffer:
+    def shift(self, rows: "KeyRows", reach: int) -> SnapshotBuffer:
         """Shift the rows of an input, and end those that hold on beyond any reach."""
-        offsets, buffer = groups.offsets, groups.buffer
-        rows = slice(int(offsets[0]), int(offsets[-1]))
-        n = rows.stop - rows.start
-        columns = tuple(column.slice(rows.start, n) for column in buffer.columns)
-        made = SnapshotBuffer(
-            _time_layout(buffer),
-            n,
-            0,
-            1,
-            None,
-            None,
-            columns,
-            buffer.fifo,
-            _are_points(buffer),
-            before=buffer.before,
-        )
-        if not n:
-            nothing = np.zeros(1, np.int64)
-            return replace(made, starts=nothing, ends=nothing)
-        counts = offsets[1:] - offsets[:-1]
-        single = n == len(counts) and bool((counts == 1).all())
-
-        def repeat(numbers: Times) -> Times:
-            return numbers if single else np.repeat(numbers, counts)
-
-        if buffer.layout is TimeLayout.SAMPLED:
-            origin = groups.firsts + self.shifts
-            if not single:
-                origin -= (offsets[:-1] - rows.start) * buffer.period
-            starts = repeat(origin)
-            if not single:
-                starts += np.arange(n) * buffer.period
-            return replace(made, starts=starts, ends=starts + buffer.period)
-        assert buffer.ends is not None
-        shifts, ends = repeat(self.shifts), buffer.ends[rows]
+        buffer, ends = rows.buffer, rows.ends
         if buffer.domain_end is not None:
-            ends = np.minimum(ends, repeat(self.highs + reach))
+            ends = np.minimum(ends, rows.repeat(self.highs + reach))
+        shifts = rows.repeat(self.shifts)
         ends = ends + shifts
-        if buffer.starts is not None:
-            starts = buffer.starts[rows] + shifts
-        elif made.points:
-            starts = ends - 1
-        else:
-            starts = np.empty(n, np.int64)
-            starts[1:] = ends[:-1]
-            nonempty = counts > 0
-            heads = offsets[:-1][nonempty] - rows.start
-            starts[heads] = (groups.firsts + self.shifts)[nonempty]
-        return replace(made, starts=starts, ends=ends)
+        points = _are_points(buffer)
+        made = replace(
+            buffer.slice(rows.first, rows.first + rows.count),
+            layout=_time_layout(buffer),
+            start=0,
+            period=1,
+            starts=ends - 1 if points else rows.starts + shifts,
+            ends=ends,
+            points=points,
+            domain_end=None,
+        )
+        if rows.count:
+            return made
+        nothing = np.zeros(1, np.int64)
+        return replace(made, starts=nothing, ends=nothing)
 
     def cut(
         self,
@@ -253,7 +271,8 @@ class Concatenation:
         shifts = KeyShifts.of(inputs.values(), domains.values(), reach, precision)
         if shifts is None:
             return None
-        rows = {n: shifts.shift(groups, reach) for n, groups in inputs.items()}
+        rows = {n: KeyRows.of(groups) for n, groups in inputs.items()}
+        shifted = {n: shifts.shift(each, reach) for n, each in rows.items()}
         kernel = self.kernels.sweep()
         loops = {
             loop.name: loop for loop in kernel.signature.loops if loop.name in domains
@@ -261,13 +280,21 @@ class Concatenation:
         cells = {name: shifts.cells(loop.tdom) for name, loop in loops.items()}
         one = np.zeros(1, np.int64)
         batch = SweepBatch(
-            kernel.signature, rows, cells, one, self.request, self.strings
+            kernel.signature, shifted, cells, one, self.request, self.strings
         )
         made = batch.run(kernel, scratch)
         pieces = {}
+        limited = self.request.start is not None or self.request.end is not None
         for name, loop in loops.items():
-            before = rows[loop.reads[0].object].before if loop.stamped else 0
-            cut = shifts.cut(loop, made[name], domains[name], before)
+            read = rows.get(loop.reads[0].object)
+            if read is not None and not limited and read.are(loop, made[name]):
+                times, columns = (read.starts, read.ends), made[name].columns
+                cut = KeyedSnapshots(*times, columns, read.counts, shared=True)
+            else:
+                before = 0
+                if loop.stamped:
+                    before = shifted[loop.reads[0].object].before
+                cut = shifts.cut(loop, made[name], domains[name], before)
             buffer = cut.buffer(row_object=loop.stamped)
             pieces[name] = KeySnapshots((buffer,), keys, cut.counts)
         return pieces

@@ -10,7 +10,8 @@ import pyarrow as pa
 from tiltpy import arrow_functions as pc
 from tiltpy.runtime.arrays.dictionary import MOST_BYTES
 from tiltpy.runtime.arrays.dtypes import I64Array
-from tiltpy.runtime.arrays.views import integers_of
+from tiltpy.runtime.arrays.repetition import repeat_numbers
+from tiltpy.runtime.arrays.views import array_of, integers_of
 from tiltpy.runtime.concurrency.workers import map_ordered
 from tiltpy.runtime.execution.stitch import Piece
 from tiltpy.runtime.ingest.keys import Keys
@@ -72,16 +73,14 @@ class KeyColumns:
         if len(self.numbers) < len(self.keys) or not nonempty.all():
             counts, numbers = counts[nonempty], pa.array(self.numbers[nonempty])
             columns = [column.take(numbers) for column in columns]
-        first = 0
-        if len(counts) == sum(sizes):  # a snapshot of each
-            for size in sizes:
-                yield [column.slice(first, size) for column in columns]
-                first += size
-            return
-        ends = pa.array(np.cumsum(counts))
-        runs = [pa.RunEndEncodedArray.from_arrays(ends, each) for each in columns]
+        total, first = sum(sizes), 0
+        if len(counts) == total:  # a snapshot of each
+            repeated = list(columns)
+        else:
+            repeated = [_repeat_keys(column, counts, total) for column in columns]
         for size in sizes:
-            yield [pc.run_end_decode(run.slice(first, size)) for run in runs]
+            pieces = (column.slice(first, size) for column in repeated)
+            yield [_decode_runs(piece) for piece in pieces]
             first += size
 
     def rows_per_chunk(self) -> int:
@@ -92,6 +91,22 @@ class KeyColumns:
                 size = pc.max(pc.binary_length(column)).as_py()
                 longest = max(longest, int(size or 0))
         return max(1, MOST_BYTES // longest)
+
+
+def _repeat_keys(column: pa.Array, counts: I64Array, total: int) -> pa.Array:
+    """Repeat each key of a column: integers at once, others as runs."""
+    if pa.types.is_integer(column.type) and not column.null_count:
+        numbers = integers_of(column)
+        wide = numbers.astype(np.int64, copy=False)  # modulo 2**64
+        repeated = repeat_numbers(wide, counts, total)
+        return array_of(repeated.astype(numbers.dtype, copy=False), None, column.type)
+    return pa.RunEndEncodedArray.from_arrays(pa.array(np.cumsum(counts)), column)
+
+
+def _decode_runs(column: pa.Array) -> pa.Array:
+    """Decode a column where it has runs."""
+    is_encoded = pa.types.is_run_end_encoded(column.type)
+    return pc.run_end_decode(column) if is_encoded else column
 
 
 def sort_by_time(table: pa.Table, workers: int, *, tied: bool) -> pa.Table:
