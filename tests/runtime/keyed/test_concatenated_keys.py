@@ -68,6 +68,16 @@ def test_keys_of_many_rows_stand_between_others(text: str) -> None:
     assert run(text, JOINED, frame).equals(expected)
 
 
+@pytest.mark.parametrize("text", QUERIES)
+def test_keys_beyond_the_domain_have_nothing(text: str) -> None:
+    number = np.arange(80)
+    stamps = np.where(number // 8 % 3 == 1, 9000, 100) + number
+    frame = pa.table({"k": number // 8, "ts": stamps, "x": number / 8})
+    expected = run(text, APART, frame, end=200)
+    assert 0 < len(set(expected["k"].to_pylist())) < 10
+    assert run(text, JOINED, frame, end=200).equals(expected)
+
+
 def test_one_row_of_each_key() -> None:
     number = np.arange(100)
     frame = pa.table({"k": number, "ts": 1000 - number, "x": number / 8})

@@ -188,13 +188,13 @@ class KeyShifts:
         start, and keep their lifetimes.
         """
         lows, highs = domains.start + self.shifts, domains.end + self.shifts
-        wanted = domains.wanted
-        if not wanted.all():
-            lows, highs = (np.where(wanted, each, EARLIEST) for each in (lows, highs))
         ends = made.ends
         if loop.stamped:
             lows, highs = lows - before, highs - before + 1
             ends = made.starts
+        wanted = domains.wanted
+        if not wanted.all():
+            lows, highs = (np.where(wanted, each, EARLIEST) for each in (lows, highs))
         count, keys = len(made.starts), len(self.shifts)
         cut_starts, cut_ends, rows = (
             allocate(I64, count + keys).view(np.int64) for _ in range(3)
