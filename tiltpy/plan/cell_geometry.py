@@ -1,6 +1,6 @@
 """Geometry of cells: which cells of each object the others see."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from math import gcd, lcm
 
@@ -133,8 +133,15 @@ class CellGeometry:
             if source == name
         )
 
-    def reach(self, name: str) -> tuple[int, int]:
-        """The lookback and lookahead of all readers in an object, in ticks."""
+    def reach(
+        self,
+        name: str,
+        unless: Callable[[TemporalExpr, Window], bool] = lambda *_: False,
+    ) -> tuple[int, int]:
+        """The lookback and lookahead of all readers in an object, in ticks.
+
+        Of windows for which `unless` holds, only their ends count.
+        """
         offsets = [0]
         for reader in self.query.definitions:
             points, windows = self.references[reader.name]
@@ -144,7 +151,8 @@ class CellGeometry:
                     offsets += [point.offset - margin, point.offset + margin]
             for window in windows:
                 if window.object == name:
-                    offsets += [window.start - margin, window.end + margin]
+                    first = window.end if unless(reader, window) else window.start
+                    offsets += [first - margin, window.end + margin]
         return -min(offsets), max(offsets)
 
     def offsets(self, name: str) -> tuple[int, int]:

@@ -22,7 +22,7 @@ from tiltpy.emit.axes import whole_vectors
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.cell_arrays import ALIGNED, Bitmap, CellArrays
 from tiltpy.emit.row_access import ObjectRows, input_rows
-from tiltpy.ir.nodes import TemporalExpr
+from tiltpy.ir.nodes import TemporalExpr, Window
 from tiltpy.loops.build import add, i64, least, lt, sub
 from tiltpy.loops.nodes import Bin, For, LExpr, LoopKernel, While
 from tiltpy.lowering.lowered import LoweredKernel
@@ -63,6 +63,7 @@ class _VectorKernel:
         self.densified: list[DensifiedInput] = []
         self.tile_buffers: list[TileBuffer] = []
         self.outputs: dict[str, Output] = {}
+        self.lowered: list[LaneLoop | PaneLoop] = []
 
     def lower(self) -> LoweredKernel:
         """Lower all loops to a kernel."""
@@ -136,6 +137,7 @@ class _VectorKernel:
         count = body.name("cells", _cells(self.ticks, stage.precision))
         kind = PaneLoop if stage.panes else LaneLoop
         loop = kind(self.plan, self.builder, self.stored, self.low)
+        self.lowered.append(loop)
         cell = self.builder.fresh("cell")
         tile, inner = body.inner(), body.inner()
         loop.enter(tile, first)
@@ -247,9 +249,28 @@ class _VectorKernel:
             return Read(name, low, last + self.plan.lag + vector, vector)
         period = self.geometry.axes[name].period
         further = 5 * LANES * period + vector
+        if self.geometry.sampled(name):
+            back = self._lookback(name)
         low = -self.warm - back - 2 * period
         spare = further if self.geometry.sampled(name) else 0
         return Read(name, low, self.plan.lag + ahead + further, spare)
+
+    def _lookback(self, name: str) -> int:
+        """The ticks before the first cells that loops read of a sampled input.
+
+        Long windows that slide are made of what loops read one after the other, from
+        before the time range on.
+        """
+        longest, stage_of = self.plan.costs.longest_tree, self.plan.stage_of
+
+        def slides(reader: TemporalExpr, window: Window) -> bool:
+            seen = self.geometry.window(reader, window)
+            regular = seen.newest.is_regular and not stage_of[reader.name].panes
+            return regular and seen.cells > longest
+
+        read = min(loop.oldest(name) for loop in self.lowered)
+        oldest = read * self.geometry.axes[name].period
+        return max(-oldest, self.geometry.reach(name, unless=slides)[0])
 
 
 def _cells(ticks: LExpr, precision: int) -> LExpr:

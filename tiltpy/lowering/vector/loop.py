@@ -50,6 +50,10 @@ class LaneLoop:
         looks = self.has_windows or self.cuts.histories or past
         return Shape.STENCIL if looks else Shape.MAP
 
+    def oldest(self, name: str) -> int:
+        """The cell after the counter's from which on windows read a stored object."""
+        return self.view.oldest.get(name, 0)
+
     def _histories(self) -> list[History]:
         streams = self.view.streams.values()
         return [history for stream in streams for history in stream.histories]

@@ -40,6 +40,8 @@ class LaneView:
         self.reader: TemporalExpr
         self.lag = 0
         self.fetched: set[str] = set()
+        self.oldest: dict[str, int] = {}
+        """The cell after the counter's from which on windows read a stored object."""
         self.tile = Block(builder)
         self.first: LExpr = i64(0)
 
@@ -78,7 +80,8 @@ class LaneView:
         """Count the cells since the loop has computed the one `after` the counter's."""
         return -self.plan.lags[name] - after
 
-    def _cells(self, after: int) -> CellIndex:
+    def _cells(self, name: str, after: int) -> CellIndex:
+        self.oldest[name] = min(after, self.oldest.get(name, after))
         return CellIndex(add(self.cell, i64(after)))
 
     # Points
@@ -154,7 +157,7 @@ class LaneView:
         elif self.streams_here(name):
             snapshot = self.streams[name].value(block, self._back(name, at))
         else:
-            base = block.name("base", self._cells(at).base)
+            base = block.name("base", self._cells(name, at).base)
             snapshot = self.stored[name].value(block, CellIndex(base))
             self._prefetch(name, base)
 
@@ -184,10 +187,10 @@ class LaneView:
         """In which cells after the counter's a snapshot begins."""
         if self.streams_here(name):
             return self.streams[name].beginning(self.block, self._back(name, after))
-        return self.stored[name].beginning(self.block, self._cells(after))
+        return self.stored[name].beginning(self.block, self._cells(name, after))
 
     def changes(self, name: str, after: int) -> LExpr:
         """In which of them another snapshot or gap is than in the one before."""
         if self.streams_here(name):
             return self.streams[name].change(self.block, self._back(name, after))
-        return self.stored[name].change(self.block, self._cells(after))
+        return self.stored[name].change(self.block, self._cells(name, after))

@@ -61,6 +61,11 @@ class PaneLoop:
         """The shape of the loop."""
         return Shape.PANES
 
+    def oldest(self, name: str) -> int:
+        """The cell after the counter's from which on windows slide: there are none."""
+        del name
+        return 0
+
     def enter(self, tile: Block, first: LExpr) -> None:
         """Enter the loop over a tile: nothing is common to its cells."""
 
