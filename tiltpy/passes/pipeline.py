@@ -15,6 +15,7 @@ from tiltpy.ir.traversal import depth
 from tiltpy.ir.verify.invariants import verify, verify_source
 from tiltpy.limits import MAX_DEPTH
 from tiltpy.passes.check_windows import check_windows
+from tiltpy.passes.derive_merges import derive_merges
 from tiltpy.passes.eliminate_dead import eliminate_dead
 from tiltpy.passes.flatten_structs import flatten_structs
 from tiltpy.passes.fold_constants import fold_constants
@@ -35,6 +36,7 @@ ALWAYS_FIRST: tuple[Pass, ...] = (
     inline_rows,
 )
 PIPELINE: tuple[Pass, ...] = (
+    derive_merges,
     fold_constants,
     fuse_operators,
     fold_constants,
