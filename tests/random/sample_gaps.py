@@ -134,3 +134,57 @@ def _payload(random: Random, kind: str) -> Value:
             return random.choice("abc")
         case _:
             return number
+
+
+HOPS = (16, 20, 32, 48, 80)
+FOLDS = (
+    "count", "count", "sum", "mean", "min", "max", "std", "any", "var", "skew", "spread"
+)  # fmt: skip
+SPREAD = """\
+reduction spread(v: f64) {
+    init = { low = 0.0, high = 0.0, n = 0 }
+    acc = {
+        low = state.n > 0 ? min(state.low, v) : v,
+        high = state.n > 0 ? max(state.high, v) : v,
+        n = state.n + 1
+    }
+    merge = { low = min(a.low, b.low), high = max(a.high, b.high), n = a.n + b.n }
+    result = state.n > 1 ? state.high - state.low : φ
+}"""
+
+
+def random_hop_case(seed: int) -> Case:
+    """A query of windows that hop, over samples with outages that empty panes."""
+    random = Random(f"hops over gaps {seed}")  # noqa: S311 - tests, not secrets
+    period, hop = random.choice((1, 1, 1, 2)), random.choice(HOPS)
+    fields = []
+    for name in "abc"[: random.choice((1, 1, 2, 3))]:
+        reduction = random.choice(FOLDS)
+        length = hop * random.choice((1, 2, 2, 3, 4, 7)) - random.choice(
+            (0, 0, hop // 2)
+        )
+        end = random.choice((0, 0, 0, -hop, hop, 2 * hop))
+        a, b = (f"t{cells * period:+}" for cells in (end - length, end))
+        value = "v > 0" if reduction == "any" else "v"
+        condition = random.choice(("", "", "", " if v > 0"))
+        fields.append(
+            f"{name} = {reduction}({value} for v in ~x[{a} : {b}]{condition})"
+        )
+    lines = [
+        SPREAD,
+        f"input x : f64 sampled {period}",
+        f"t = TDom(-∞, ∞, {hop * period})",
+        f"~o[t] = {{ {', '.join(fields)} }}",
+        "output ~o",
+    ]
+    lost, share = random.choice((0.0, 0.0, 0.01, 0.5)), random.choice((0.0, 0.01, 0.03))
+    cells, start = random.choice((5, 12, 25)) * hop, 3 * hop * period
+    events, out = [], 0
+    for time in range(start, start + cells * period, period):
+        if random.random() < share:
+            out = random.choice((hop, 2 * hop, 5 * hop))
+        out -= 1
+        if out < 0 and random.random() >= lost:
+            events.append(Event(time, time + period, random.randint(-80, 80) / 8))
+    events = events or [Event(start, start + period, 1.0)]
+    return Case(parse("\n".join(lines)), {"x": events}, None, None, {})

@@ -2,18 +2,31 @@
 
 from random import Random
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
+import tiltpy as tilt
 from tests.random.grids import random_grid_setting
-from tests.random.sample_gaps import random_gap_case
+from tests.random.queries import Case
+from tests.random.sample_gaps import random_gap_case, random_hop_case
 from tests.semantics.test_properties import check
-from tiltpy.aggregates.aggregate import State
+from tiltpy.aggregates.aggregate import Aggregate, State
 from tiltpy.emit.builder import Block
 from tiltpy.frontend.parse import parse
 from tiltpy.ir.print.query import format_query
+from tiltpy.loops.nodes import LExpr
 from tiltpy.lowering.vector.doubling_windows import WindowFold
+from tiltpy.lowering.vector.pane_ring import PaneRing
 
 RANDOM, BATCH, DEEPER = 40, 20, 50
+
+
+def check_case(case: Case, seed: int) -> None:
+    assert parse(format_query(case.query)) == case.query, f"seed {seed}"
+    setting = random_grid_setting(Random(seed), case)  # noqa: S311
+    difference = check(case, setting, exact=True)
+    assert difference is None, f"seed {seed}, {setting}\n{difference}"
 
 
 @pytest.mark.parametrize("batch", range(RANDOM // BATCH))
@@ -30,9 +43,44 @@ def test_random_gaps(
     monkeypatch.setattr(WindowFold, "lift", count)
     for first in range(batch * BATCH, RANDOM * (DEEPER if deep else 1), RANDOM):
         for seed in range(first, first + BATCH):
-            case = random_gap_case(seed)
-            assert parse(format_query(case.query)) == case.query, f"seed {seed}"
-            setting = random_grid_setting(Random(seed), case)  # noqa: S311
-            difference = check(case, setting, exact=True)
-            assert difference is None, f"seed {seed}, {setting}\n{difference}"
+            check_case(random_gap_case(seed), seed)
     assert folds.count("last.value") + folds.count("first.value") >= BATCH // 2
+
+
+@pytest.mark.parametrize("batch", range(RANDOM // BATCH))
+def test_random_hops(
+    batch: int, *, deep: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uncertain: list[str] = []
+    merge = PaneRing._merge
+
+    def count(
+        self: PaneRing,
+        block: Block,
+        aggregate: Aggregate,
+        last: LExpr,
+        *,
+        certain: bool,
+    ) -> State:
+        if not certain:
+            uncertain.append(aggregate.name)
+        return merge(self, block, aggregate, last, certain=certain)
+
+    monkeypatch.setattr(PaneRing, "_merge", count)
+    for first in range(batch * BATCH, RANDOM * (DEEPER if deep else 1), RANDOM):
+        for seed in range(first, first + BATCH):
+            check_case(random_hop_case(seed), seed)
+    assert len(uncertain) >= BATCH // 2
+
+
+@pytest.mark.parametrize("chunk", [40, 80, 400])
+def test_empty_panes_begin_snapshots_at_seams(chunk: int) -> None:
+    numbers = np.arange(200 * 40)
+    column = pa.array(numbers / 8, mask=numbers // 40 % 3 == 1)
+    query = tilt.parse(
+        "input x : f64 sampled 1\nt = TDom(-∞, ∞, 40)\n~o[t] = count(~x[t-40 : t])\n"
+    )
+    samples = tilt.sampled(pa.table({"x": column}), start=0, period=1)
+    whole = query.run(x=samples).to_arrow()
+    assert whole.num_rows == 199, "the last of 200 has no sample"
+    assert query.run(x=samples, chunk=chunk).to_arrow().equals(whole)

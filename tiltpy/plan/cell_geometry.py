@@ -73,6 +73,10 @@ class CellGeometry:
             and self.layouts[name].time is TimeLayout.SAMPLED
         )
 
+    def has_all_cells(self, name: str) -> bool:
+        """Decide whether it is an input of which no sample, nor any field, is null."""
+        return self.sampled(name) and not any(self.layouts[name].nullable)
+
     @cached_property
     def densified_inputs(self) -> tuple[str, ...]:
         """The inputs whose rows are to be densified."""

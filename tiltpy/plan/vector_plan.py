@@ -11,8 +11,9 @@ from tiltpy.abi.signature import LANES
 from tiltpy.costs import Costs
 from tiltpy.emit.axes import whole_vectors
 from tiltpy.forks import cached_property
-from tiltpy.ir.nodes import Query, TemporalExpr
+from tiltpy.ir.nodes import CutTime, CutWindow, Query, TemporalExpr
 from tiltpy.plan.cell_geometry import CellGeometry
+from tiltpy.plan.definedness import cuts_at_each_row
 from tiltpy.plan.vector_stages import Stage
 
 
@@ -146,8 +147,21 @@ class VectorPlan:
             back = back * (not direct) + times.get(window.object, 0)
             longest = max(longest, back)
         margin = precision * (1 + self.lags[reader.name])
-        sees_before = longest > 0 or not panes or reader.distinct
+        always_cut = panes and self._changes_for_certain(reader)
+        sees_before = longest > 0 or not always_cut or reader.distinct
         return longest + margin * sees_before
+
+    def _changes_for_certain(self, reader: TemporalExpr) -> bool:
+        """Decide whether each cell sees other samples than the one before it."""
+        return any(
+            isinstance(cut, CutTime)
+            or (
+                isinstance(cut, CutWindow)
+                and self.geometry.has_all_cells(cut.window.object)
+                and cuts_at_each_row(cut)
+            )
+            for cut in reader.cuts
+        )
 
     def halo(self, name: str) -> tuple[int, int]:
         """Count the cells before and behind a tile that readers see of an object.

@@ -27,13 +27,13 @@ from tiltpy.ir.nodes import (
     Time,
     Window,
 )
-from tiltpy.loops.build import TRUE, add, conj, disj, i64, lt, mul, negate
-from tiltpy.loops.nodes import Extract, LExpr, Var
+from tiltpy.loops.build import TRUE, add, conj, disj, i64, lt, mul, negate, sub
+from tiltpy.loops.nodes import Bin, Extract, LExpr, Var
 from tiltpy.lowering.vector.cell_values import Outcome
 from tiltpy.lowering.vector.pane_ring import Hop, PaneRing
 from tiltpy.plan.cell_geometry import WindowCells
 from tiltpy.plan.vector_plan import VectorPlan
-from tiltpy.types import BOOL
+from tiltpy.types import BOOL, I64
 
 
 class PaneLoop:
@@ -55,7 +55,7 @@ class PaneLoop:
         self.reader: TemporalExpr
         self.states: dict[tuple[Window, Expr, Aggregate], State] = {}
         self.before: list[tuple[Var, LExpr]] = []
-        self.rings: list[PaneRing] = []
+        self.rings: dict[tuple[Window, Expr], PaneRing] = {}
 
     def shape(self) -> Shape:
         """The shape of the loop."""
@@ -73,7 +73,7 @@ class PaneLoop:
         """Start: the pane before the first was empty."""
         for var, _ in self.before:
             block.set(var, zero(var.type))
-        for ring in self.rings:
+        for ring in self.rings.values():
             ring.start(block)
 
     def advance(self, block: Block) -> None:
@@ -133,20 +133,22 @@ class PaneLoop:
         pane = self._pane(window, element)
         seen = self.plan.geometry.window(self.reader, window)
         if seen.overlaps:
-            states = self._hopping(pane, seen, names)
+            states = self._hopping(window, pane, seen, names)
         else:
             states = fold_pane(self.block, pane, names)
         for aggregate, state in states.items():
             self.states[window, element, aggregate] = state
 
     def _hopping(
-        self, pane: Pane, seen: WindowCells, names: set[str]
+        self, window: Window, pane: Pane, seen: WindowCells, names: set[str]
     ) -> dict[Aggregate, State]:
         """Windows that overlap: of panes which they share."""
         hop = Hop.of(seen.cells, seen.newest.times)
-        assert pane.certain(self.block), "windows that overlap share dense panes"
-        ring = PaneRing(self.builder, hop)
-        self.rings.append(ring)
+        assert pane.source.begins is None, "panes that are shared share no snapshot"
+        geometry, precision = self.plan.geometry, self.reader.tdom.precision
+        first = Bin("//", sub(self.low, i64(geometry.low)), i64(precision), I64)
+        ring = PaneRing(self.builder, hop, self.block.name("first", first))
+        self.rings[window, pane.element] = ring
         fold = partial(fold_pane, names=names)
         return ring.window(self.block, self.cell, pane, fold)
 
@@ -214,6 +216,10 @@ class PaneLoop:
         count = self._count(window, element)
         before = self.builder.fresh("count.before")
         self.before.append((before, count))
+        if (window, element) in self.rings:
+            come = self.rings[window, element].entered
+            gone = sub(add(before, come), count)
+            return self.block.name("some", disj(lt(i64(0), come), lt(i64(0), gone)))
         occupied = self.block.name("some", disj(lt(i64(0), count), lt(i64(0), before)))
         if pane.source.begins is None:
             return occupied

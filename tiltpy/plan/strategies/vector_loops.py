@@ -147,15 +147,19 @@ class _Loops:
                 yield refuse_whole_window(node)
             if node.reduction in ("first", "last"):
                 yield Refusal(f"{node.reduction} of a pane")
-        for window, element in dict.fromkeys((n.window, n.element) for n in nodes):
+        for window in dict.fromkeys(n.window for n in nodes):
             seen = self.geometry.window(reader, window)
             if not seen.newest.is_strided:
                 yield _refuse_cell_count(window)
-            size = gcd(seen.newest.times, seen.cells)
-            certain = self.cells.seen_by(reader, window.object).certain(element)
-            shared = size >= self.plan.costs.smallest_pane and certain
-            if seen.overlaps and not shared:
+            if seen.overlaps and not self._shares_panes(reader, window):
                 yield Refusal(f"windows of ~{window.object} have no common panes")
+
+    def _shares_panes(self, reader: TemporalExpr, window: Window) -> bool:
+        """Decide whether windows that overlap share panes, and those no snapshot."""
+        seen = self.geometry.window(reader, window)
+        size = gcd(seen.newest.times, seen.cells)
+        source = self.cells.seen_by(reader, window.object)
+        return size >= self.plan.costs.smallest_pane and source.begins is None
 
     def _panes(self, reader: TemporalExpr) -> Iterator[Refusal]:
         if any(isinstance(node, EventBound) for node in walk(reader.body)):
@@ -185,7 +189,7 @@ class _Loops:
             yield _refuse_cell_count(window)
         if source.certain(element):
             return
-        if seen.overlaps:
+        if seen.overlaps and not self._shares_panes(reader, window):
             yield Refusal(f"windows of ~{name} overlap and may have gaps")
         if source.begins is not None and seen.cells != seen.newest.times:
             yield Refusal(f"a snapshot of ~{name} may lie between two panes")
