@@ -44,7 +44,7 @@ def test_random_gaps(
     for first in range(batch * BATCH, RANDOM * (DEEPER if deep else 1), RANDOM):
         for seed in range(first, first + BATCH):
             check_case(random_gap_case(seed), seed)
-    assert folds.count("last.value") + folds.count("first.value") >= BATCH // 2
+    assert folds.count("last.value") + folds.count("first.value") >= BATCH // 4
 
 
 @pytest.mark.parametrize("batch", range(RANDOM // BATCH))
@@ -70,7 +70,7 @@ def test_random_hops(
     for first in range(batch * BATCH, RANDOM * (DEEPER if deep else 1), RANDOM):
         for seed in range(first, first + BATCH):
             check_case(random_hop_case(seed), seed)
-    assert len(uncertain) >= BATCH // 2
+    assert len(uncertain) >= BATCH // 4
 
 
 @pytest.mark.parametrize("chunk", [40, 80, 400])
