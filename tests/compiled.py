@@ -106,6 +106,7 @@ SMALL_COSTS = Costs(
     hashed_rows=2,
     inserted_rows=3,
     ranked_rows=2,
+    sorted_rows=40,
 )
 """Where few rows and short windows are enough to reach every strategy."""
 USERS_COSTS = Costs(run=USERS_RUN)

@@ -230,6 +230,9 @@ class Costs:
     as a whole and anew (median of 1000, hopping)."""
     recounted_panes: int = 4
     """The same where one counts its different values (nunique of 1000, hopping)."""
+    sorted_rows: int = 512
+    """Rows of a window up to which its values are kept in order, and moved as rows come
+    and leave, rather than counted by rank (median)."""
     long_event_window: int = 64
     """Ticks of a window from which on a scan of events beats a visit to each tick
     (sliding sum, points)."""

@@ -3,6 +3,7 @@
 `interpreter.order_statistics` does the same, operation by operation.
 """
 
+from dataclasses import dataclass
 from math import floor
 from typing import assert_never
 
@@ -11,17 +12,20 @@ from tiltpy.emit.floats import times
 from tiltpy.ir.nodes import Reduce
 from tiltpy.loops.build import (
     conj,
+    convert,
     disj,
     eq,
     f64,
     greatest,
+    i64,
     least,
     lt,
     negate,
     select,
+    sub,
 )
 from tiltpy.loops.nodes import Bin, CallFn, LExpr
-from tiltpy.types import BOOL, F64
+from tiltpy.types import BOOL, F64, I64
 
 
 def quantile_share(node: Reduce) -> float:
@@ -33,6 +37,30 @@ def quantile_position(count: int, share: float) -> tuple[int, float]:
     """The position of a quantile among sorted values, whole and fractional."""
     position = share * (count - 1)
     return floor(position), position - floor(position)
+
+
+@dataclass(frozen=True, slots=True)
+class QuantilePlace:
+    """The position of a quantile among sorted values, when their number is known."""
+
+    node: Reduce
+    first: LExpr
+    fraction: LExpr
+
+    @staticmethod
+    def of(block: Block, node: Reduce, size: LExpr) -> "QuantilePlace":
+        """Find the position among `size` values; the first one of none."""
+        steps = convert(greatest(sub(size, i64(1)), i64(0)), F64)
+        position = block.name("place", times(f64(quantile_share(node)), steps))
+        below = block.name("below", CallFn("floor", (position,), F64))
+        fraction = block.name("part", Bin("-", position, below, F64))
+        return QuantilePlace(node, block.name("first", convert(below, I64)), fraction)
+
+    def value(self, block: Block, low: LExpr, high: LExpr) -> LExpr:
+        """Interpolate between the values at the position and after it."""
+        low, high = (block.name("value", convert(each, F64)) for each in (low, high))
+        is_even = eq(Bin("%", self.first, i64(2), I64), i64(0))
+        return between(block, self.node, low, high, self.fraction, is_even)
 
 
 def between(

@@ -40,7 +40,7 @@ LOOP_STRATEGIES: Mapping[str, Strategy] = {
 
 SWEEP_STRATEGIES = (
     *LOOP_STRATEGIES, "row_halves", "merge_vectors", "event_vectors", "tumbling_fold",
-    "match_counts",
+    "match_counts", "sorted_window",
 )  # fmt: skip
 """All that makes a sweep kernel more than the baseline, which compiles fastest."""
 

@@ -106,7 +106,7 @@ class Operands:
     starts a new snapshot, so that none need be compared, or the object is distinct, and
     snapshots are joined afterwards. `clipped` are windows with a user-defined reduction
     that sees where their edges cut events. Those in `present` have an element that sees
-    the present.
+    the present. Of those that are `sorted` the values are kept in order.
     """
 
     points: tuple[tuple[CutPoint, CursorPlan], ...]
@@ -117,6 +117,7 @@ class Operands:
     always_cuts: bool
     clipped: tuple[Window, ...]
     present: tuple[PresentChoice, ...] = ()
+    sorted: tuple[Window, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,9 +223,11 @@ class LoopChoice:
         """Whether it is more than what serves any rows at all."""
         match self.plan:
             case SweepScan(operands):
-                return folds_rows(operands) or counts_matches(operands)
+                sorts = bool(operands.sorted)
+                return sorts or folds_rows(operands) or counts_matches(operands)
             case RowScan(operands):
-                return self.plan.in_halves or counts_matches(operands)
+                counts = counts_matches(operands)
+                return self.plan.in_halves or counts or bool(operands.sorted)
             case _:
                 return True
 

@@ -16,6 +16,7 @@ from tiltpy.ir.traversal import sees_more
 from tiltpy.plan.loop_facts import LoopFacts
 from tiltpy.plan.nodes import CursorPlan, Operands, WindowChoice, WindowPlan
 from tiltpy.plan.strategies.match_counts import plan_present
+from tiltpy.plan.strategies.sorted_window import sorted_window, sorts
 
 
 def plan_operands(facts: LoopFacts, choices: Iterable[WindowChoice]) -> Operands:
@@ -50,6 +51,13 @@ def plan_operands(facts: LoopFacts, choices: Iterable[WindowChoice]) -> Operands
         ),
         tuple(window for window in windows if window in clipped),
         tuple(plan_present(facts, *fold) for fold in facts.present),
+        tuple(
+            window
+            for window, plan in windows.items()
+            if plan is WindowPlan.TWO_STACK
+            and sorts(facts, window)
+            and sorted_window(facts, window) is None
+        ),
     )
 
 

@@ -3,23 +3,20 @@
 The ranks are the leaves of a tree whose nodes have `LANES` children each; a node holds
 for each child the number of rows in the children before it. Insert and evict take one
 vector addition a level, the k-th value one vector comparison a level: it is in the last
-child with at most k rows before it. A window has one tree for all its quantiles and
-greatest values. NaNs are counted apart.
+child with at most k rows before it. A window has one tree for all its greatest values.
+NaNs are counted apart.
 """
 
 from collections.abc import Callable
 
 from tiltpy.abi.signature import LANES
-from tiltpy.aggregates.quantiles import between, quantile_share
 from tiltpy.emit.builder import Block, KernelBuilder
-from tiltpy.emit.floats import times
 from tiltpy.emit.values import LoopValue
 from tiltpy.ir.nodes import Reduce
 from tiltpy.loops.build import (
     add,
     convert,
     eq,
-    f64,
     greatest,
     i64,
     le,
@@ -33,7 +30,6 @@ from tiltpy.loops.build import (
 from tiltpy.loops.nodes import (
     Array,
     Bin,
-    CallFn,
     CountTrue,
     For,
     Lane,
@@ -44,7 +40,7 @@ from tiltpy.loops.nodes import (
     Wide,
 )
 from tiltpy.lowering.sweep.ranking import Ranking
-from tiltpy.types import F64, I32, I64, Struct
+from tiltpy.types import I32, I64, Struct
 
 Change = Callable[[LExpr, LExpr], LExpr]
 _ONE = i64(1)
@@ -73,11 +69,11 @@ class CountTree:
 
     def reduce(self, node: Reduce) -> None:
         """Add a reduction, with room for the greatest values."""
-        if isinstance(node.type, Struct):
-            label = f"{self.ranking.rows.name}.best"
-            self.best[node] = self.builder.temporary(
-                label, self.ranking.type, (), len(node.type.fields)
-            )
+        assert isinstance(node.type, Struct)
+        label = f"{self.ranking.rows.name}.best"
+        self.best[node] = self.builder.temporary(
+            label, self.ranking.type, (), len(node.type.fields)
+        )
 
     def start(self, block: Block) -> None:
         """Lay out the levels and clear the counts."""
@@ -132,9 +128,7 @@ class CountTree:
 
     def value(self, block: Block, node: Reduce) -> LoopValue:
         """The value of a reduction over the window."""
-        if node in self.best:
-            return self._top(block, node)
-        return self._quantile(block, node, quantile_share(node))
+        return self._top(block, node)
 
     def before(self, block: Block, rank: LExpr) -> LExpr:
         """The number of rows of the ranks before one; NaN is no rank here."""
@@ -175,26 +169,6 @@ class CountTree:
             down.set(node, add(start, child))
         block.add(While(lt(i64(0), level), down.body()))
         return list(nodes)
-
-    def _quantile(self, block: Block, node: Reduce, share: float) -> LoopValue:
-        """Interpolate between the two values next to the quantile's position."""
-        steps = convert(sub(self.size, _ONE), F64)
-        position = block.name("place", times(f64(share), steps))
-        below = block.name("below", CallFn("floor", (position,), F64))
-        fraction = block.name("part", Bin("-", position, below, F64))
-        whole = block.name("whole", eq(fraction, f64(0.0)))
-        first = block.name("first", convert(below, I64))
-        ranks = self._find(block, first, add(first, select(whole, i64(0), _ONE)))
-        low, high = (
-            block.name("value", convert(self.ranking.value_at(rank), F64))
-            for rank in ranks
-        )
-        is_even = eq(Bin("%", first, i64(2), I64), i64(0))
-        result = between(block, node, low, high, fraction, is_even)
-        occupied = lt(i64(0), add(self.size, self.nans))
-        if self.ranking.nan is not None:
-            result = select(lt(i64(0), self.nans), f64(float("nan")), result)
-        return LoopValue(node.type, block.name("q", result), occupied)
 
     def _top(self, block: Block, node: Reduce) -> LoopValue:
         """The greatest values, then the NaNs, then φ."""

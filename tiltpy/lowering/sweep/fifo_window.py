@@ -51,8 +51,9 @@ class SlidingWindow(LeavesRestart):
     """A window over rows that leave in order.
 
     `steps`: the loop moves its bounds. `leaps`: evicted rows may be passed several at
-    once. `whole_rows`: only rows that lie inside as a whole are in it. While it is
-    `occupied` it is known to have rows.
+    once. `whole_rows`: only rows that lie inside as a whole are in it. `sorts`: the
+    values of its few rows are kept in order. While it is `occupied` it is known to have
+    rows.
     """
 
     def __init__(
@@ -67,6 +68,7 @@ class SlidingWindow(LeavesRestart):
         rankings: Rankings,
         low: LowEdge,
         whole_rows: bool = False,
+        sorts: bool = False,
         restart: Restart | None = None,
     ) -> None:
         self.builder = builder
@@ -75,6 +77,7 @@ class SlidingWindow(LeavesRestart):
         self.window = window
         self.steps = steps
         self.leaps = leaps
+        self.sorts = sorts
         self.tracks: dict[Expr, Track] = {}
         self.wholes: dict[Expr, WholeWindow] = {}
         self.low = low
@@ -108,8 +111,9 @@ class SlidingWindow(LeavesRestart):
             self.track(node.element).reduce(node)
             return
         if node.element not in self.wholes:
-            ranking = self.rankings.of(self.rows, node.element)
-            self.wholes[node.element] = WholeWindow(self.builder, ranking)
+            self.wholes[node.element] = WholeWindow(
+                self.builder, self.rankings, self.rows, node.element, short=self.sorts
+            )
         self.wholes[node.element].reduce(node)
 
     def track(self, element: Expr) -> Track:

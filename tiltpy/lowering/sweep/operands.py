@@ -194,6 +194,7 @@ class SweepOperands:
                     leaps=self.every_tick,
                     rankings=self.rankings,
                     low=low,
+                    sorts=window in self.plan.sorted,
                     restart=self._restart(window),
                 )
             case _:
@@ -438,7 +439,7 @@ class SweepOperands:
     def structures(self) -> tuple[str, ...]:
         """The structures of windows, as `explain` prints them."""
         wholes = (
-            (whole.ranking.rows.name, whole.describe())
+            (whole.rows.name, whole.describe())
             for window in self.windows.values()
             if not isinstance(window, TumblingWindow | LookWindow | NearestLook)
             for whole in window.wholes.values()

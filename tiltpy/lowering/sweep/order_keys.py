@@ -34,18 +34,34 @@ def order_key(value: LExpr, scalar: Scalar) -> LExpr:
     """
     if not scalar.is_float and scalar.kind != "int":
         return convert(value, U64)
-    if scalar.is_float:
-        kind = I32 if scalar.bits == I32.bits else I64
-        bits: LExpr = CallFn("max_key", (value,), kind)
-        minus_zero = Num(-1, kind)
-        value = select(eq(bits, minus_zero), Num(0, kind), bits)
-    signed = convert(value, I64)
+    signed = convert(signed_key(value), I64)
     least_value, greatest_value = int_range(I64)
     if scalar.bits < I64.bits:
         return convert(add(signed, i64(1 << (scalar.bits - 1))), U64)
     below = convert(Bin("+", signed, i64(least_value), I64), U64)  # which wraps
     above = Bin("+", convert(signed, U64), Num(greatest_value + 1, U64), U64)
     return select(lt(signed, i64(0)), below, above)
+
+
+def key_type(scalar: Scalar) -> Scalar:
+    """The type of the signed key of a number: integers are their own."""
+    if not scalar.is_float:
+        return scalar
+    return I32 if scalar.bits == I32.bits else I64
+
+
+def signed_key(value: LExpr) -> LExpr:
+    """A number as an integer that orders like it; both zeros are equal, NaNs last."""
+    if not value.type.is_float:
+        return value
+    kind = key_type(value.type)
+    bits: LExpr = CallFn("max_key", (value,), kind)
+    return select(eq(bits, Num(-1, kind)), Num(0, kind), bits)
+
+
+def number_of_key(key: LExpr, scalar: Scalar) -> LExpr:
+    """The number of a signed key, with +0 for both zeros."""
+    return CallFn("from_key", (key,), scalar) if scalar.is_float else key
 
 
 def value_of_key(key: LExpr, scalar: Scalar) -> LExpr:

@@ -1,20 +1,23 @@
 """Order statistics of windows: structures over the ranks of their values.
 
 Rows are inserted and evicted in any order. Their ranks (see `ranking`) go to as few
-structures as the reductions need: all quantiles and greatest values share one.
+structures as the reductions need: all quantiles share one, and all greatest values.
 """
 
 from collections.abc import Callable
 from typing import Protocol
 
 from tiltpy.emit.builder import Block, KernelBuilder
+from tiltpy.emit.row_access import ObjectRows
 from tiltpy.emit.values import LoopValue
-from tiltpy.ir.nodes import Reduce
+from tiltpy.ir.nodes import Expr, Reduce
 from tiltpy.loops.build import TRUE, add, convert, eq, i64, le, load, lt, sub
 from tiltpy.loops.nodes import For, LExpr, Num, Store
 from tiltpy.lowering.sweep.count_tree import CountTree
 from tiltpy.lowering.sweep.mode_tree import ModeTree
-from tiltpy.lowering.sweep.ranking import Ranking
+from tiltpy.lowering.sweep.rank_cursors import RankCursors
+from tiltpy.lowering.sweep.ranking import Ranking, Rankings
+from tiltpy.lowering.sweep.sorted_values import SortedValues
 from tiltpy.ops import REDUCTIONS
 from tiltpy.types import I32, I64
 
@@ -86,8 +89,8 @@ class DistinctCount:
 
 
 KINDS: dict[str, Callable[[KernelBuilder, Ranking], Structure]] = {
-    "median": CountTree,
-    "quantile": CountTree,
+    "median": RankCursors,
+    "quantile": RankCursors,
     "topk": CountTree,
     "mode": ModeTree,
     "modes": ModeTree,
@@ -95,18 +98,42 @@ KINDS: dict[str, Callable[[KernelBuilder, Ranking], Structure]] = {
 }
 assert set(KINDS) == {name for name, rule in REDUCTIONS.items() if rule.whole}
 
+QUANTILES = frozenset(("median", "quantile"))
+
 
 class WholeWindow:
-    """The structures over one element of a window."""
+    """The structures over one element of a window; a `short` one sorts its values."""
 
-    def __init__(self, builder: KernelBuilder, ranking: Ranking) -> None:
+    def __init__(
+        self,
+        builder: KernelBuilder,
+        rankings: Rankings,
+        rows: ObjectRows,
+        element: Expr,
+        *,
+        short: bool = False,
+    ) -> None:
         self.builder = builder
-        self.ranking = ranking
+        self.rankings = rankings
+        self.rows = rows
+        self.element = element
+        self.short = short
         self.structures: dict[object, Structure] = {}
-        self.nodes: dict[Reduce, Structure] = {}
+        self.ordered: SortedValues | None = None
+        self.nodes: dict[Reduce, Structure | SortedValues] = {}
+
+    @property
+    def ranking(self) -> Ranking:
+        """The ranks of the element."""
+        return self.rankings.of(self.rows, self.element)
 
     def reduce(self, node: Reduce) -> None:
         """Add a reduction."""
+        if self.short and node.reduction in QUANTILES:
+            if self.ordered is None:
+                self.ordered = SortedValues(self.builder, self.rows, self.element)
+            self.nodes[node] = self.ordered
+            return
         kind = KINDS[node.reduction]
         if kind not in self.structures:
             self.structures[kind] = kind(self.builder, self.ranking)
@@ -116,17 +143,28 @@ class WholeWindow:
 
     def start(self, block: Block) -> None:
         """Start before the loop."""
-        self.ranking.start(block)
+        if self.ordered is not None:
+            self.ordered.start(block)
+        if self.structures:
+            self.ranking.start(block)
         for structure in self.structures.values():
             structure.start(block)
 
     def insert(self, block: Block, row: LExpr, moved: LExpr = TRUE) -> None:
         """Insert a row, which exists, if `moved`."""
         self._change(block, row, moved, lambda structure: structure.insert)
+        if self.ordered is not None:
+            ordered = block.inner()
+            self.ordered.insert(ordered, row)
+            block.when(moved, ordered)
 
     def evict(self, block: Block, row: LExpr, moved: LExpr = TRUE) -> None:
         """Evict a row, which exists, if `moved`."""
         self._change(block, row, moved, lambda structure: structure.evict)
+        if self.ordered is not None:
+            ordered = block.inner()
+            self.ordered.evict(ordered, row)
+            block.when(moved, ordered)
 
     def _change(
         self,
@@ -135,6 +173,8 @@ class WholeWindow:
         moved: LExpr,
         method: Callable[[Structure], Callable[[Block, LExpr, LExpr], None]],
     ) -> None:
+        if not self.structures:
+            return
         outer = block.inner()
         rank = outer.name("rank", convert(load(self.ranking.rank, row), I64))
         inner = outer.inner()
@@ -151,7 +191,7 @@ class WholeWindow:
     def describe(self) -> str:
         """Describe the structures and their reductions."""
         parts = []
-        for structure in self.structures.values():
+        for structure in dict.fromkeys(self.nodes.values()):
             nodes = (node for node, its in self.nodes.items() if its is structure)
             names = dict.fromkeys(node.reduction for node in nodes)
             parts.append(f"{structure.name} for {', '.join(names)}")

@@ -7,10 +7,9 @@ which few do after the first; whenever their array is full the greatest are sele
 
 from tiltpy.abi.signature import LANES
 from tiltpy.aggregates.pane_fold import Pane
-from tiltpy.aggregates.quantiles import between, quantile_share
+from tiltpy.aggregates.quantiles import QuantilePlace
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.cell_arrays import CellIndex
-from tiltpy.emit.floats import times
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.emit.values import LoopValue
 from tiltpy.ir.nodes import Expr, Reduce
@@ -35,7 +34,6 @@ from tiltpy.loops.build import (
 )
 from tiltpy.loops.nodes import (
     Bin,
-    CallFn,
     CountTrue,
     For,
     Lane,
@@ -49,7 +47,7 @@ from tiltpy.loops.nodes import (
     Wide,
 )
 from tiltpy.lowering.sweep.selection import Selection
-from tiltpy.types import BOOL, F64, I32, I64, Scalar, Struct
+from tiltpy.types import BOOL, I32, I64, Scalar, Struct
 
 
 def number_type(element: Expr) -> Scalar:
@@ -109,16 +107,9 @@ class PaneQuantile:
         each.add(Pack(self.selection.array, size, number, exists))
         each.set(size, add(size, CountTrue(exists, I64)))
         block.add(For(row, pane.base, pane.end, each.body(), LANES))
-        steps = convert(greatest(sub(size, i64(1)), i64(0)), F64)
-        position = block.name("place", times(f64(quantile_share(self.node)), steps))
-        below = block.name("below", CallFn("floor", (position,), F64))
-        fraction = block.name("part", Bin("-", position, below, F64))
-        first = block.name("first", convert(below, I64))
-        self.selection.emit(block, size, first, neighbour=True)
-        low = block.name("value", convert(self.selection.value, F64))
-        high = block.name("value", convert(self.selection.after, F64))
-        is_even = eq(Bin("%", first, i64(2), I64), i64(0))
-        result = between(block, self.node, low, high, fraction, is_even)
+        place = QuantilePlace.of(block, self.node, size)
+        self.selection.emit(block, size, place.first, neighbour=True)
+        result = place.value(block, self.selection.value, self.selection.after)
         occupied: LExpr = lt(i64(0), size)
         if numbers.nans is not None:
             occupied = lt(i64(0), add(size, numbers.nans))

@@ -114,8 +114,9 @@ class RunningWindow:
             self.track(node.element).reduce(node)
             return
         if node.element not in self.wholes:
-            ranking = self.rankings.of(self.rows, node.element)
-            self.wholes[node.element] = WholeWindow(self.builder, ranking)
+            self.wholes[node.element] = WholeWindow(
+                self.builder, self.rankings, self.rows, node.element
+            )
         self.wholes[node.element].reduce(node)
 
     def track(self, element: Expr) -> Track:

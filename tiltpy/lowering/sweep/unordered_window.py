@@ -69,8 +69,9 @@ class UnorderedWindow:
             self._states(node.element).add(aggregate_of(self.builder, node))
             return
         if node.element not in self.wholes:
-            ranking = self.rankings.of(self.rows, node.element)
-            self.wholes[node.element] = WholeWindow(self.builder, ranking)
+            self.wholes[node.element] = WholeWindow(
+                self.builder, self.rankings, self.rows, node.element
+            )
         self.wholes[node.element].reduce(node)
 
     def _recomputing_reduction(self, node: Reduce) -> UserReduction | None:

@@ -10,6 +10,7 @@ from tiltpy.aggregates.user_defined import Slide, slide_of
 from tiltpy.ir.nodes import Reduce, Window
 from tiltpy.plan.loop_facts import LoopFacts
 from tiltpy.plan.nodes import DISABLED, Refusal, WindowChoice, WindowPlan
+from tiltpy.plan.strategies.sorted_window import sorted_window, sorts
 from tiltpy.plan.strategies.tumbling_fold import tumbling_fold
 from tiltpy.types import ALL_PAST
 
@@ -18,7 +19,8 @@ def plan_window(facts: LoopFacts, window: Window) -> WindowChoice:
     """Choose the algorithm of a window, with the reasons for refusing others."""
     rows = facts.objects[window.object]
     if not window.is_fixed or window.by_row:
-        return WindowChoice(window, _plan_open(facts, window), ())
+        plan = _plan_open(facts, window)
+        return WindowChoice(window, plan, tuple(_refuse_order(facts, window, plan)))
     refusals: list[tuple[str, Refusal]] = []
     if "tumbling_fold" in facts.disabled:
         fold: Refusal | None = DISABLED
@@ -32,9 +34,20 @@ def plan_window(facts: LoopFacts, window: Window) -> WindowChoice:
         refusal = Refusal(f"events of ~{window.object} end in any order")
         refusals.append(("two_stack", refusal))
         plan = WindowPlan.UNORDERED
+    refusals += _refuse_order(facts, window, plan)
     for node in facts.over(window):
         refusals += _refuse_slides(facts, node)
     return WindowChoice(window, plan, tuple(dict.fromkeys(refusals)))
+
+
+def _refuse_order(
+    facts: LoopFacts, window: Window, plan: WindowPlan
+) -> Iterator[tuple[str, Refusal]]:
+    """Refuse to keep the values of a window in order, if that would serve it."""
+    if plan is WindowPlan.TWO_STACK and sorts(facts, window):
+        refusal = sorted_window(facts, window)
+        if refusal is not None:
+            yield "sorted_window", refusal
 
 
 def _plan_open(facts: LoopFacts, window: Window) -> WindowPlan:
