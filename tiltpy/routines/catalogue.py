@@ -46,3 +46,15 @@ REPEAT_NUMBERS = Routine("repeated numbers")
 How many numbers there are; their counts; they; where they go, with `SPARE` entries
 behind.
 """
+COUNT_CODES = Routine("rows of each code")
+"""Counts of the rows that have each code.
+
+The first row and the last, exclusive; a code for each row (32 bits); the counts, to
+which the rows are added.
+"""
+PLACE_ROWS = Routine("rows placed by code")
+"""The order of rows by code, stable.
+
+As for the counts; the place of the next row of each code, which moves on; the order (32
+bits).
+"""

@@ -6,6 +6,7 @@ from functools import partial
 from tiltpy.loops.nodes import LoopKernel
 from tiltpy.routines.kernels.cut_by_key import build_cut_by_key
 from tiltpy.routines.kernels.expand_times import build_cells, build_runs
+from tiltpy.routines.kernels.place_rows import build_counts, build_places
 from tiltpy.routines.kernels.repeat_numbers import build_repetition
 from tiltpy.routines.kernels.select_entries import build_selection
 
@@ -16,4 +17,6 @@ BUILDERS: Mapping[str, Callable[[], LoopKernel]] = {
     "selected entries": build_selection,
     "snapshots cut by key": build_cut_by_key,
     "repeated numbers": build_repetition,
+    "rows of each code": build_counts,
+    "rows placed by code": build_places,
 }

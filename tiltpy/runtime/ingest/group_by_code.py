@@ -1,8 +1,9 @@
 """Rows grouped by code, in the order of codes.
 
-Rows in order stay as they are, and long runs of one code are moved as a whole. Codes
-wider than the packed sort key are sorted by their highest bits. As a rule that groups
-them; where it does not, those few are sorted again.
+Rows in order stay as they are, and long runs of one code are moved as a whole. Rows of
+small codes are counted and placed, others sorted by their packed codes. Codes wider
+than the packed sort key are sorted by their highest bits. As a rule that groups them;
+where it does not, those few are sorted again.
 """
 
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tiltpy.costs import DEFAULT_COSTS
+from tiltpy.routines.catalogue import COUNT_CODES, PLACE_ROWS
 from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.snapshot_buffer import cache_blocks
 from tiltpy.runtime.arrays.time_layout import shift_by_one
@@ -18,6 +20,9 @@ from tiltpy.runtime.ingest.packed_sort import Codes, RowOrder, excess_bits, sort
 
 RUN = DEFAULT_COSTS.reading.code_run
 """Average length from which on runs of one code are moved as a whole."""
+MOST_COUNTED = DEFAULT_COSTS.reading.counted_codes
+COUNTED_BLOCK = 1 << 22
+"""Rows between which an interrupt is heard."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,6 +47,8 @@ def group_rows(codes: Codes, size: int) -> GroupedRows:
     heads = _find_heads(codes, len(codes) // RUN)
     if heads is not None:
         return _group_runs(codes, heads)
+    if size <= MOST_COUNTED and size <= len(codes) < 1 << 32:
+        return _group_by_count(codes, size)
     if excess := excess_bits(size, len(codes)):
         return _group_by_two_sorts(codes, size, excess)
     return _group_by_sort(codes, size)
@@ -76,6 +83,24 @@ def _group_runs(codes: Codes, heads: I64Array) -> GroupedRows:
     ordered = firsts[runs]
     new = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
     return GroupedRows(order, np.append(begins[new], len(codes)), ordered[new])
+
+
+def _group_by_count(codes: Codes, size: int) -> GroupedRows:
+    """Group rows by counting those of each code, and placing one after another."""
+    narrow = np.ascontiguousarray(codes, np.uint32)
+    counts = np.zeros(size, np.int64)
+    blocks = [
+        (first, min(first + COUNTED_BLOCK, len(codes)))
+        for first in range(0, len(codes), COUNTED_BLOCK)
+    ]
+    for block in blocks:
+        COUNT_CODES(*block, narrow, counts)
+    places = counts.cumsum() - counts
+    order = np.empty(len(codes), np.uint32)
+    for block in blocks:
+        PLACE_ROWS(*block, narrow, places, order)
+    used = np.flatnonzero(counts)
+    return GroupedRows(order, offsets_of(counts[used]), used.astype(codes.dtype))
 
 
 def _group_by_sort(codes: Codes, size: int) -> GroupedRows:
