@@ -60,7 +60,7 @@ class AliveStates:
             block.set(self.changed, FALSE)
 
     def insert(self, block: Block, row: LExpr) -> None:
-        """Insert a row."""
+        """Insert the next row."""
         value = element_of(block, self.tree.rows, row, self.element)
         valid = block.name("come", value.valid)
         block.set(self.count, add(self.count, convert(valid, I64)))
@@ -70,10 +70,10 @@ class AliveStates:
         self._mark(block, valid)
         inner = block.inner()
         lifts = {each: each.aggregate.lift(inner, row, value) for each in self.in_tree}
-        self._put(block, inner, row, valid, lifts)
+        self._put(block, inner, i64(0), valid, lifts)
 
-    def evict(self, block: Block, row: LExpr) -> None:
-        """Evict a row."""
+    def evict(self, block: Block, row: LExpr, ago: LExpr) -> None:
+        """Evict a row, which came so many rows before the next one."""
         value = element_of(block, self.tree.rows, row, self.element)
         valid = block.name("gone", value.valid)
         block.set(self.count, sub(self.count, convert(valid, I64)))
@@ -83,7 +83,7 @@ class AliveStates:
             assign_state(block, state, aggregate.evict(block, state, lifted))
         self._mark(block, valid)
         identities = {each: each.aggregate.identity for each in self.in_tree}
-        self._put(block, block.inner(), row, valid, identities)
+        self._put(block, block.inner(), ago, valid, identities)
 
     def _mark(self, block: Block, valid: LExpr) -> None:
         if self.changed is not None:
@@ -93,13 +93,13 @@ class AliveStates:
         self,
         block: Block,
         inner: Block,
-        row: LExpr,
+        ago: LExpr,
         valid: LExpr,
         states: Mapping[TreeState, State],
     ) -> None:
         """Change the leaf of a row that contributes."""
         if states:
-            self.tree.put(inner, row, states)
+            self.tree.put(inner, ago, states)
             block.when(valid, inner)
 
     def state(self, block: Block, aggregate: Aggregate) -> State:

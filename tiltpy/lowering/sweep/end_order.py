@@ -78,6 +78,27 @@ class EndOrder:
         block.add(For(row, i64(0), self.rows.count, each.body()))
         self.sort.emit(block, self.rows.count)
 
+    def find_span(self, block: Block, stay: int) -> Var:
+        """Find how many rows start from a row on until `stay` ticks after its end.
+
+        The most of any row: so far apart are two rows of a window at most.
+        """
+        span = self.builder.fresh(f"{self.rows.name}.span")
+        stop = self.builder.fresh(f"{self.rows.name}.stop")
+        place = self.builder.fresh("place")
+        each, later = block.inner(), block.inner()
+        at = add(self.sort.base, place)
+        row = each.name("row", convert(load(self.sort.order, at), I64))
+        until = each.name("until", add(self.rows.end_at(row), i64(stay)))
+        later.set(stop, add(stop, i64(1)))
+        starts = lt(self.rows.start_or_never(stop), until)
+        each.add(While(conj(lt(stop, self.rows.count), starts), later.body()))
+        each.set(span, greatest(span, sub(stop, row)))
+        block.set(span, i64(0))
+        block.set(stop, i64(0))
+        block.add(For(place, i64(0), self.rows.count, each.body()))
+        return span
+
 
 class EndCursor:
     """A position in the order of ends; `due` is the end of the `row` there, or INF."""

@@ -121,7 +121,12 @@ class UnorderedWindow:
             block.set(self.oldest, i64(0))
         for states in self.elements.values():
             states.start(block)
-        self.tree.start(block)
+        if self.tree.arrays:
+            span: LExpr = self.rows.count
+            if self.tree.wraps and self.low.cells is None:
+                stay = self.window.end - self.low.start
+                span = self.ending.order.find_span(block, stay)
+            self.tree.start(block, span)
 
     def advance(self, block: Block, now: LExpr) -> None:
         """Move to the loop's time.
@@ -144,6 +149,8 @@ class UnorderedWindow:
         stays = lt(low, self.rows.end_at(self.next))
         arrivals.when(stays, insertion)
         arrivals.set(self.next, add(self.next, i64(1)))
+        if self.tree.arrays:
+            self.tree.step(arrivals)
         block.add(While(lt(self.rows.start_or_never(self.next), high), arrivals.body()))
         self.now = now
         if self.oldest is not None:
@@ -154,17 +161,18 @@ class UnorderedWindow:
             block.add(While(ended, passing.body()))
             self.clips.advance(block, now, self._window_rows())
 
-    def _observers(self) -> list[AliveStates | WholeWindow]:
-        """The states and structures that see each row."""
-        return [*self.elements.values(), *self.wholes.values()]
-
     def _evict(self, block: Block, row: LExpr) -> None:
-        for observer in self._observers():
-            observer.evict(block, row)
+        ago = sub(self.next, row)
+        for states in self.elements.values():
+            states.evict(block, row, ago)
+        for whole in self.wholes.values():
+            whole.evict(block, row)
 
     def _insert(self, block: Block) -> None:
-        for observer in self._observers():
-            observer.insert(block, self.next)
+        for states in self.elements.values():
+            states.insert(block, self.next)
+        for whole in self.wholes.values():
+            whole.insert(block, self.next)
 
     def changes(self) -> list[LExpr]:
         """The first times of the loop at which the window has other rows."""
