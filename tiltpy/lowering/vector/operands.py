@@ -117,10 +117,15 @@ class LaneView:
         assert source.start is not None, f"~{node.object} is sampled"
         point = CutPoint(node.object, node.offset)
         at = self.index(node.object, self.plan.geometry.point(self.reader, point))
-        cell = add(at.cell(), i64(int(node.which == "end")))
-        time = add(source.start, mul(cell, i64(source.axis.period)))
-        alive = source.presence(self.block, at)
-        return LoopValue(node.type, self.block.name("time", time), alive)
+        period, alive = i64(source.axis.period), source.presence(self.block, at)
+        first, lanes = at.base, Lane(I64) if at.lanes is None else at.lanes
+        if at.steps or at.single:
+            first, lanes = at.cell(), i64(0)
+        cell = add(first, i64(int(node.which == "end")))
+        time = self.block.name("time", add(source.start, mul(cell, period)))
+        if lanes != i64(0):
+            time = add(time, mul(lanes, period))
+        return LoopValue(node.type, time, alive)
 
     def _prefetch(self, name: str, cell: LExpr) -> None:
         """Ask for what a loop over an input, now at a cell, will come to.
