@@ -18,7 +18,7 @@ from tiltpy.codegen.llvm.expressions import Expressions
 from tiltpy.codegen.llvm.instructions import HINTS, Instructions
 from tiltpy.codegen.llvm.lanes import Value, widen
 from tiltpy.codegen.llvm.operators import kind_of
-from tiltpy.codegen.llvm.packing import emit_pack, emit_packing_store
+from tiltpy.codegen.llvm.packing import emit_pack, emit_packing_loop
 from tiltpy.loops.nodes import (
     Assign,
     Branch,
@@ -150,7 +150,7 @@ class _Body:
         kind, text = to_memory(self.code, array.type, value)
         mask = self.expressions.wide(pack.mask)
         address = self.memory.address(array, self.expressions.scalar(pack.index))
-        emit = emit_pack if self.packs else emit_packing_store
+        emit = emit_pack if self.packs else emit_packing_loop
         emit(self.code, kind, text, mask, address, size_of(array.type))
 
     def pour(self, pour: Pour) -> None:

@@ -2,6 +2,7 @@
 
 from tiltpy.abi.signature import LANES
 from tiltpy.codegen.llvm.instructions import Instructions, element, suffix, wide
+from tiltpy.codegen.llvm.lanes import to_bits
 
 HALF = LANES // 2
 
@@ -21,16 +22,45 @@ def emit_pack(
     code.do(f"store {kind} {packed}, ptr {address}, align {size}")
 
 
-def emit_packing_store(
+def emit_packing_loop(
     code: Instructions, kind: str, text: str, mask: str, address: str, size: int
 ) -> None:
-    """Store the selected lanes by an intrinsic, one by one where the machine must."""
-    name = f"llvm.masked.compressstore.{suffix(kind)}"
-    code.declared[name] = f"declare void @{name}({kind}, ptr, {wide('i1')})"
-    code.do(
-        f"call void @{name}({kind} {text}, ptr align {size} {address}, "
-        f"{wide('i1')} {mask})"
-    )
+    """Store the selected lanes one by one, in a loop over the bits that are set.
+
+    All of them are stored at once. LLVM's own expansion of a compressing store branches
+    on every lane.
+    """
+    entry, bits = element(kind), f"i{LANES}"
+    lanes, left, done = (code.stack(each) for each in (kind, bits, "i64"))
+    selected = to_bits(code, mask)
+    whole, some, head, each, after = (code.label() for _ in range(5))
+    code.choose(code.value(f"icmp eq {bits} {selected}, -1"), whole, some)
+    code.begin(whole)
+    code.do(f"store {kind} {text}, ptr {address}, align {size}")
+    code.branch(after)
+    code.begin(some)
+    code.do(f"store {kind} {text}, ptr {lanes}")
+    code.do(f"store {bits} {selected}, ptr {left}")
+    code.do(f"store i64 0, ptr {done}")
+    code.branch(head)
+    code.begin(head)
+    set_bits = code.value(f"load {bits}, ptr {left}")
+    code.choose(code.value(f"icmp ne {bits} {set_bits}, 0"), each, after)
+    code.begin(each)
+    name, kinds = f"llvm.cttz.{bits}", [bits, "i1"]
+    lane = code.call(name, bits, kinds, set_bits, "true")
+    number = code.value(f"load i64, ptr {done}")
+    source = code.value(f"getelementptr inbounds {entry}, ptr {lanes}, {bits} {lane}")
+    target = code.value(f"getelementptr inbounds {entry}, ptr {address}, i64 {number}")
+    value = code.value(f"load {entry}, ptr {source}")
+    code.do(f"store {entry} {value}, ptr {target}")
+    fewer = code.value(f"sub {bits} {set_bits}, 1")
+    rest = code.value(f"and {bits} {set_bits}, {fewer}")
+    code.do(f"store {bits} {rest}, ptr {left}")
+    following = code.value(f"add i64 {number}, 1")
+    code.do(f"store i64 {following}, ptr {done}")
+    code.branch(head)
+    code.begin(after)
 
 
 def _compress(code: Instructions, kind: str, masks: str, text: str, mask: str) -> str:
