@@ -239,6 +239,15 @@ class Costs:
     long_event_window: int = 64
     """Ticks of a window from which on a scan of events beats a visit to each tick
     (sliding sum, points)."""
+    event_rows: int = 2 * LANES
+    """Rows before an event that vectors of events read of a window, at most: up to here
+    that is cheaper than to keep its state (mean of 3 rows)."""
+    event_reads: int = 8 * LANES
+    """Rows before an event that vectors of events read of all windows, at most, if any
+    of them reads more than `dense_event_rows`: code is unrolled (compile time)."""
+    dense_event_rows: int = LANES
+    """The same where events are at nearly all ticks, so that each row is in the window:
+    a visit to each tick is cheaper beyond (rows left out)."""
     long_moment_window: int = 64
     """Ticks of a window from which on its moments are better swept edge to edge
     (z-score, contiguous)."""

@@ -72,3 +72,27 @@ def test_cells_are_no_cheaper_than_the_event_before() -> None:
     refusal = kernels_of("session_start(~x, 15)", POINTS).vector_refusal(grids)
     assert refusal is not None
     assert refusal.reason == "a scan of its rows has fewer visits"
+
+
+@pytest.mark.parametrize(
+    ("ticks", "apart", "vectors"),
+    [(17, False, True), (18, False, False), (33, True, True)],
+)
+def test_windows_of_few_ticks_are_cheaper_at_events(
+    ticks: int, *, apart: bool, vectors: bool
+) -> None:
+    grids = {"x": SamplingGrid(1, 0, apart=apart)}
+    body = f"~x[t] != φ ? mean(~x[t-{ticks} : t]) : φ"
+    refusal = kernels_of(body, POINTS).vector_refusal(grids)
+    assert (refusal is not None) is vectors
+    assert scan_of(body, POINTS).vectorized
+
+
+def test_windows_that_read_many_rows_in_all() -> None:
+    def vectorized(windows: int, ticks: int) -> bool:
+        means = " + ".join(f"mean(~x[t-{ticks + n} : t])" for n in range(windows))
+        return scan_of(f"~x[t] != φ ? {means} : φ", POINTS).vectorized
+
+    assert vectorized(4, 28)
+    assert not vectorized(5, 28)
+    assert vectorized(10, 8)

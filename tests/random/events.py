@@ -180,11 +180,39 @@ class EventWriter(QueryWriter):
         return self.row((If(there, own, other), grade.join(other_grade)))
 
 
-def random_event_case(seed: int, *, exact: bool, specials: bool = False) -> Case:
+class NearEventWriter(EventWriter):
+    """Writes objects that see the events shortly before, or the one before alone."""
+
+    def __init__(self, random: Random, *, exact: bool) -> None:
+        super().__init__(random, exact=exact)
+        self.near, self.at = True, 0
+
+    def window(self, source: Source) -> tuple[int, int]:
+        """Few ticks, or any number before the event."""
+        if self.chance(0.4):
+            return -self.random.choice((2, 5, 30, 500)), -1
+        del source
+        end = self.random.choice((0, 0, 0, -1, -3))
+        return end - self.random.randint(1, 33), end
+
+    def reduction_name(self, found: list[str]) -> str:
+        """One that folds, or the last row."""
+        if "last" in found and self.chance(0.3):
+            return "last"
+        return super().reduction_name(found)
+
+
+def random_event_case(
+    seed: int,
+    *,
+    exact: bool,
+    specials: bool = False,
+    writes: type[EventWriter] = EventWriter,
+) -> Case:
     """A query and its streams; the same for the same seed."""
     random = Random(f"events {seed}")  # noqa: S311 - tests, not secrets
     maker = EventStreams(random, exact=exact, specials=specials)
-    writer = EventWriter(random, exact=exact)
+    writer = writes(random, exact=exact)
     inputs: list[Input] = []
     events: dict[str, list[Event]] = {}
     for name in "mn"[: random.choice((1, 1, 2))]:

@@ -120,7 +120,9 @@ POINTS = Layout(TimeLayout.INTERVALS, (False,), points=True)
     [
         ("~o[t] = ~x[t] - sum(~x[t-500 : t])", True, False),
         ("~o[t] = ~x[t] - sum(~x[t-500 : t])", False, True),
-        ("~o[t] = ~x[t] - sum(~x[t-20 : t])", True, True),
+        ("~o[t] = ~x[t] - sum(~x[t-20 : t])", True, False),
+        ("~o[t] = ~x[t] - sum(~x[t-20 : t])", False, True),
+        ("~o[t] = ~x[t] - sum(~x[t-50 : t])", True, True),
         ("~o[t] = ~x[t] - std(~x[t-20 : t])", True, False),
         ("~o[t] = max(~x[t-500 : t])", True, True),
     ],

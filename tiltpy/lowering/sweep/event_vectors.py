@@ -20,11 +20,16 @@ from tiltpy.emit.references import references
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.emit.values import LoopValue, Reading, lower_expr
 from tiltpy.ir.nodes import At, Reduce, TemporalExpr, Time, Window
-from tiltpy.loops.build import TRUE, add, conj, convert, i64, le, lt, sub
-from tiltpy.loops.nodes import LExpr, Num, Splat, Var
+from tiltpy.loops.build import TRUE, add, conj, convert, disj, i64, le, lt, sub
+from tiltpy.loops.nodes import CountTrue, LExpr, Num, Splat, Var
 from tiltpy.plan.nodes import Advance
 from tiltpy.plan.strategies.event_scan import depth, sees_row_before
-from tiltpy.types import I32
+from tiltpy.types import I32, I64
+
+LEVELS = (4, 8, 16)
+"""Rows before an event after which to ask whether windows have more."""
+WORTHWHILE = 0.75
+"""The share of the deepest window up to which to ask saves time."""
 
 
 class EventVectors:
@@ -46,8 +51,41 @@ class EventVectors:
         self.deepest = max(self.depths.values(), default=0)
 
     def visit(self, block: Block, row: LExpr, out: OutputArrays, count: Var) -> None:
-        """Write the results of the vector of rows from `row` on, which all exist."""
+        """Write the results of the vector of rows from `row` on, which all exist.
+
+        Where few rows are in the windows of all lanes, no more are read.
+        """
+        levels = [each for each in LEVELS if each < self.deepest * WORTHWHILE]
+        if sum(self.depths.values()) > block.costs.event_reads:
+            levels = []
+        self._visit(block, row, out, count, levels)
+
+    def _visit(
+        self, block: Block, row: LExpr, out: OutputArrays, count: Var, levels: list[int]
+    ) -> None:
+        """Write the results, reading no further back than a level if that is enough."""
+        if not levels:
+            self._fold(block, row, out, count, self.deepest)
+            return
+        level, *others = levels
         reads = _VectorReads(block, self.rows, row, self.depths)
+        beyond = (
+            reads.inside(window, level + 1)
+            for window, rows in self.depths.items()
+            if rows > level
+        )
+        more = lt(i64(0), CountTrue(disj(*beyond), I64))
+        deep, shallow = block.inner(), block.inner()
+        self._visit(deep, row, out, count, others)
+        self._fold(shallow, row, out, count, level)
+        block.either(more, deep, shallow)
+
+    def _fold(
+        self, block: Block, row: LExpr, out: OutputArrays, count: Var, most: int
+    ) -> None:
+        """Write the results of windows of which `most` rows before are read."""
+        depths = {window: min(rows, most) for window, rows in self.depths.items()}
+        reads = _VectorReads(block, self.rows, row, depths)
         value = lower_expr(block, reads.leaf, self.definition.body)
         if out.implicit:  # each event has a result
             pack_snapshots(block, out, count, out.payload_columns(value), TRUE)
@@ -89,7 +127,7 @@ class _VectorReads:
 
     def _reduce(self, node: Reduce) -> LoopValue:
         elements = [
-            (self._element(node, back), self._inside(node.window, back))
+            (self._element(node, back), self.inside(node.window, back))
             for back in range(self.depths[node.window], -(node.window.end == 0), -1)
         ]
         if node.reduction == "last":  # the row before is in the window, or none is
@@ -124,7 +162,7 @@ class _VectorReads:
 
         return lower_expr(self.block, leaf, node.element)
 
-    def _inside(self, window: Window, back: int) -> LExpr:
+    def inside(self, window: Window, back: int) -> LExpr:
         """The mask of the lanes whose row `back` before is in the window.
 
         It ends at least `back` ticks before the event.

@@ -6,10 +6,9 @@ last a few ticks, `LANES` events are visited at once: in each lane is another ev
 the rows just before are in its windows or not by their times.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from tiltpy.abi.layouts import Layout
-from tiltpy.abi.signature import LANES
+from tiltpy.abi.layouts import Layout, TimeLayout
 from tiltpy.aggregates.built_in import aggregate_for
 from tiltpy.aggregates.central_moments import ORDERS
 from tiltpy.aggregates.user_defined import code_of
@@ -52,8 +51,8 @@ from tiltpy.plan.nodes import (
 )
 from tiltpy.types import ALL_PAST
 
-DEEPEST = LANES
-"""Rows before an event that may be in its windows, at most, for vectors of events."""
+FOLDS = {r.name for r in REDUCTIONS.values() if not (r.whole or r.picks_row)}
+"""Reductions that vectors of events fold anew from the rows of a window."""
 
 
 def event_scan(facts: LoopFacts, operands: Operands) -> EventScan | Refusal:
@@ -78,7 +77,7 @@ def event_scan(facts: LoopFacts, operands: Operands) -> EventScan | Refusal:
         and rows.disjoint
         and not any(rows.layout.nullable)
         and (
-            _fits_vectors(facts.definition, dict(advances))
+            _fits_vectors(facts, dict(advances))
             or (dense and _fits_scans(facts, operands))
         )
     )
@@ -218,25 +217,33 @@ def _sees_one_row(
     )
 
 
-def _fits_vectors(definition: TemporalExpr, advances: Mapping[Window, Advance]) -> bool:
+def _fits_vectors(facts: LoopFacts, advances: Mapping[Window, Advance]) -> bool:
     """Decide whether all that an object sees is the rows just before its events."""
+    definition = facts.definition
     points, windows = references(definition)
-    folds = {r.name for r in REDUCTIONS.values() if not (r.whole or r.picks_row)}
+    folded = [each for each in windows if not sees_row_before(each, advances[each])]
+    most = _most_rows(folded, facts.costs)
     return (
         all(point.offset == 0 for point in points)
         and len({p.object for p in points} | {w.object for w in windows}) == 1
         and all(
             sees_row_before(window, advances[window])
-            or (window.is_fixed and window.end <= 0 and depth(window) <= DEEPEST)
+            or (window.is_fixed and window.end <= 0 and depth(window) <= most)
             for window in windows
         )
         and all(
-            node.reduction in folds
+            node.reduction in FOLDS
             or sees_row_before(node.window, advances[node.window])
             for node in reductions(definition)
         )
         and not any(isinstance(node, EventBound) for node in walk(definition.body))
     )
+
+
+def _most_rows(windows: Iterable[Window], costs: Costs) -> int:
+    """Bound the rows that vectors of events may read of each window, folded anew."""
+    few = sum(map(depth, windows)) <= costs.event_reads
+    return costs.event_rows if few else costs.dense_event_rows
 
 
 def sees_row_before(window: Window, advance: Advance) -> bool:
@@ -253,12 +260,17 @@ def depth(window: Window) -> int:
 
 
 def prefers_events(
-    definition: TemporalExpr, layouts: Mapping[str, Layout], costs: Costs
+    definition: TemporalExpr,
+    layouts: Mapping[str, Layout],
+    costs: Costs,
+    *,
+    apart: bool,
 ) -> bool:
     """Decide whether an object is better made event by event than tick by tick.
 
-    Its windows are long, or their states take long to combine, or it sees no more than
-    the event before.
+    Its windows are short, or it sees no more than the event before. If events are
+    `apart` (there are some ticks to each) they may also be long, or their states take
+    long to combine.
     """
     points, windows = references(definition)
     if definition.tdom.precision != 1 or uses_time(definition) or len(points) != 1:
@@ -269,9 +281,15 @@ def prefers_events(
         return False
     if point not in definition.cuts or point not in strict_points(definition):
         return False
-    if windows and all(_shows_row_before(definition, point, w) for w in windows):
+    if not windows or layout.time is TimeLayout.SAMPLED:
+        return False
+    folded = [w for w in windows if not _shows_row_before(definition, point, w)]
+    most = _most_rows(folded, costs) if apart else costs.dense_event_rows
+    if all(_is_short(definition, point, window, most) for window in folded):
         return True
-    longest = max((window.end - window.start for window in windows), default=0)
+    longest = max(window.end - window.start for window in windows)
+    if not apart:
+        return False
     return longest > costs.long_event_window or any(
         node.reduction in ORDERS for node in reductions(definition)
     )
@@ -287,4 +305,18 @@ def _shows_row_before(
         (node.reduction == "last" or node in tests)
         and isinstance(node.element, Element | Field)
         for node in over
+    )
+
+
+def _is_short(
+    definition: TemporalExpr, point: CutPoint, window: Window, most: int
+) -> bool:
+    """Decide whether a window of events has few ticks, and folds in vectors of them."""
+    over = [node for node in reductions(definition) if node.window == window]
+    return (
+        (window.object, point.offset) == (point.object, 0)
+        and window.is_fixed
+        and window.end <= 0
+        and depth(window) <= most
+        and all(node.reduction in FOLDS for node in over)
     )

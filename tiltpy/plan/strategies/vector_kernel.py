@@ -138,10 +138,9 @@ def _prefers_rows(
     """Decide whether a definition is better made of rows as they lie than of cells."""
     points, windows = geometry.references[definition.name]
     layouts = geometry.layouts
-    if apart and (
-        prefers_events(definition, layouts, costs)
-        or prefers_edges(definition, layouts, costs)
-    ):
+    if prefers_events(definition, layouts, costs, apart=apart):
+        return True
+    if apart and prefers_edges(definition, layouts, costs):
         return True
     if windows:
         return all(_folds(definition, w, layouts, costs) for w in windows)

@@ -1,0 +1,64 @@
+"""Windows that see the events shortly before, over all that decides about them.
+
+Vectors of events fold such windows anew, reading as many rows as any lane needs; other
+loops serve if events are tied, or few.
+"""
+
+from random import Random
+from unittest.mock import patch
+
+import pytest
+
+from tests.compiled import run_compiled
+from tests.random.events import (
+    NearEventWriter,
+    random_event_case,
+    random_event_setting,
+)
+from tests.random.queries import Case
+from tests.random.ties import with_ties
+from tests.semantics.test_properties import check
+from tiltpy.lowering.sweep.event_vectors import EventVectors
+
+CASES, BATCH, DEEPER = 60, 20, 100
+TIED = 4
+"""Of so many cases one has tied events."""
+
+
+def near_case(seed: int, *, exact: bool) -> Case:
+    case = random_event_case(
+        seed, exact=exact, specials=exact and seed % 3 == 0, writes=NearEventWriter
+    )
+    return with_ties(case, seed) if seed % TIED == 1 else case
+
+
+def check_near_events(seed: int) -> None:
+    exact = seed % 5 != 3
+    setting = random_event_setting(Random(seed))  # noqa: S311
+    difference = check(near_case(seed, exact=exact), setting, exact=exact)
+    assert difference is None, f"near event seed {seed}, {setting}\n{difference}"
+
+
+@pytest.mark.parametrize("batch", range(CASES // BATCH))
+def test_events_before_equal_the_interpreter(batch: int, *, deep: bool) -> None:
+    for first in range(batch * BATCH, CASES * (DEEPER if deep else 1), CASES):
+        for seed in range(first, first + BATCH):
+            check_near_events(seed)
+
+
+def test_cases_reach_vectors_of_events() -> None:
+    """Enough of them, or the tests above would test nothing."""
+    reached = long = 0
+    for seed in range(40):
+        setting = random_event_setting(Random(seed))  # noqa: S311
+        with patch.object(
+            EventVectors, "visit", autospec=True, side_effect=EventVectors.visit
+        ) as visit:
+            run_compiled(near_case(seed, exact=True), setting)
+        reached += visit.called
+        depths = [
+            rows for call in visit.mock_calls for rows in call.args[0].depths.values()
+        ]
+        long += any(rows == 1 for rows in depths)
+    assert reached >= 8
+    assert long >= 3
