@@ -47,6 +47,7 @@ def test_inputs_that_are_seen_from_above(text: str) -> None:
         "last(~x[last 2 : t])",
         "last(~x[-∞ : t])",
         "count_active(~x[t])",
+        "last(~x[t-9 : t]) + count(v for v in ~x[t-9 : t] if v > last(~x[t-9 : t]))",
     ],
 )
 def test_inputs_whose_every_row_is_seen(seen: str) -> None:

@@ -12,6 +12,7 @@ from tiltpy.abi.layouts import Layout
 from tiltpy.emit.references import present_folds, reductions, references
 from tiltpy.ir.cuts import leaf_cuts
 from tiltpy.ir.nodes import CutWindow, Query, TemporalExpr, Window
+from tiltpy.ir.traversal import sees_more
 from tiltpy.plan.emptiness import emptiness_tests
 from tiltpy.plan.facts import ObjectFacts, object_facts
 
@@ -50,8 +51,8 @@ def _sees_last_row(definition: TemporalExpr, window: Window, rows: ObjectFacts) 
     """
     over = [node for node in reductions(definition) if node.window == window]
     cuts = [cut for cut in leaf_cuts(definition.cuts) if isinstance(cut, CutWindow)]
-    elements = [node.element for node in over]
-    elements += [cut.element for cut in cuts if cut.window == window]
+    cuts = [cut for cut in cuts if cut.window == window and not sees_more(cut)]
+    elements = [node.element for node in over] + [cut.element for cut in cuts]
     if window.by_row or any(map(rows.filters, elements)):
         return False
     if window.look is not None:
