@@ -103,7 +103,7 @@ def find_time_order(starts: Times, ends: Times | None) -> RowOrder:
     Without `ends` those that start together stay as they lie.
     """
     order = sort_stably(starts)
-    if ends is None:
+    if ends is None or (ends - starts == ends[0] - starts[0]).all():
         return order
     ordered, followed = starts[order], ends[order]
     same = ordered[1:] == ordered[:-1]
