@@ -105,6 +105,12 @@ MECHANISMS: tuple[Mechanism, ...] = (
             for path in sorted((PACKAGE / "runtime" / "preaggregation").glob("*.py"))
         ),
     ),
+    _strategy(
+        "concatenation",
+        "plan/key_concatenation.py",
+        "routines/kernels/cut_by_key.py",
+        "runtime/keyed/concatenated_keys.py",
+    ),
     _threshold("densify", Costs(furthest_densified=-1), "lowering/vector/densify.py"),
     _threshold(
         "panes",
