@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from tiltpy.argument_checks import check_argument, check_path
+from tiltpy.compiler import parsed_queries
 from tiltpy.compiler.options import CompileOptions
 from tiltpy.compiler.output_selection import split_by_keys
 from tiltpy.compiler.query_kernels import Compiler
 from tiltpy.engines.local import bind_inputs, run_parts
 from tiltpy.errors import TiltError, warn
-from tiltpy.frontend import parse as text
 from tiltpy.frontend.python import builder
 from tiltpy.inputs import BoundInput
 from tiltpy.ir.identity import identity
@@ -389,11 +389,15 @@ def parse(
     `params` sets its parameters; `name` is what errors call the text. Raises a
     `QueryError` that holds everything that is wrong with the text.
     """
-    return CompiledQuery(text.parse(query, name=name, params=params), options)
+    stored = options is None or options.cache
+    parsed = parsed_queries.parse(query, name=name, params=params, stored=stored)
+    return CompiledQuery(parsed, options)
 
 
 def _reparse(printed: str, name: str, options: CompileOptions) -> CompiledQuery:
-    return CompiledQuery(text.reread(printed, name=name), options)
+    from tiltpy.frontend.parse import reread  # noqa: PLC0415 - late
+
+    return CompiledQuery(reread(printed, name=name), options)
 
 
 def load(
@@ -403,7 +407,9 @@ def load(
     options: CompileOptions | None = None,
 ) -> CompiledQuery:
     """Read a query from a `.tilt` file; see `parse`."""
-    return CompiledQuery(text.parse_file(path, params=params), options)
+    stored = options is None or options.cache
+    parsed = parsed_queries.parse_file(path, params=params, stored=stored)
+    return CompiledQuery(parsed, options)
 
 
 def compile(

@@ -314,3 +314,30 @@ def test_what_is_found_is_the_optimised_query(folder: Path) -> None:
     assert format_optimized(lazy.lower().kernel, lazy.code())
     assert found.seconds == made.seconds
     assert folder.exists()
+
+
+def test_a_parsed_query_has_the_places_of_its_own_text(
+    folder: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "q.tilt"
+    for text, line in ((MEAN, 1), ("\n" + MEAN, 2), (MEAN, 1)):
+        file.write_text(text)
+        for query in (tilt.parse(text), tilt.load(file), tilt.load(str(file))):
+            definition = query.query.definitions[0]
+            source = definition.span.source
+            assert source.text == text
+            assert str(definition.span).endswith(f"{line + 1}:1")
+            assert query.query == parse(MEAN)
+        assert source.name == str(file)
+    assert len(list(folder.iterdir())) == 4
+    with pytest.raises(tilt.DataError, match="nothing is bound"):
+        query.run()
+
+
+def test_parameters_and_errors_are_read_anew(folder: Path) -> None:
+    text = "param w : duration = 3\n" + MEAN.replace("-3", "-w")
+    assert tilt.parse(text).query != tilt.parse(text, params={"w": 2}).query
+    for _ in range(2):
+        with pytest.raises(tilt.QueryError, match="nowhere"):
+            tilt.parse("~o[t] = ~nowhere[t]")
+    assert len(list(folder.iterdir())) == 1

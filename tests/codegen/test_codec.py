@@ -22,6 +22,7 @@ from tiltpy.compiler.query_kernels import QueryKernels
 from tiltpy.frontend.parse import parse
 from tiltpy.frontend.text.grammar import build_parser, load_tables, save_tables
 from tiltpy.ir.nodes import Const, Query
+from tiltpy.ir.traversal import walk
 from tiltpy.source import UNKNOWN
 from tiltpy.types import BOOL, F64, I64, STRING, columns
 
@@ -84,6 +85,23 @@ def test_spans_are_left_out_and_shared_parts_stay_shared() -> None:
     twice = codec(tuple[Const, Const])
     first, second = twice.decode(twice.encode((Const(1, I64),) * 2))
     assert first is second
+
+
+def test_spans_are_kept_where_they_are_asked_for() -> None:
+    text = "input x : f64\n~o[t] = ~x[t] + 1 > 2\noutput ~o\n"
+    query = parse(text, name="q.tilt")
+    decoded = codec(Query).decode(codec(Query).encode(query, spans=True))
+    assert decoded == query
+    found, made = (
+        [node.span for definition in each.definitions for node in walk(definition.body)]
+        for each in (decoded, query)
+    )
+    assert found == made
+    assert made[0].source.name == "q.tilt"
+    assert decoded.definitions[0].span.render("here") == (
+        query.definitions[0].span.render("here")
+    )
+    assert decoded.inputs[0].span == query.inputs[0].span != UNKNOWN
 
 
 def fits(value: object, kind: Any) -> bool:
@@ -161,7 +179,10 @@ def test_mutations_are_malformed_or_of_the_type(*, deep: bool) -> None:
     random = Random(10)  # noqa: S311
     values = [*random_values(QUERIES // 3), (b"some code", bytes)]
     values.append((ObjectCode(b"code", Effort.FULL, {"optimize": 1.5}), ObjectCode))
-    encoded = [(codec(kind).encode(value), kind) for value, kind in values]
+    encoded = [
+        (codec(kind).encode(value, spans=number % 2 == 0), kind)
+        for number, (value, kind) in enumerate(values)
+    ]
     accepted = 0
     for _ in range(MUTATIONS * (DEEPER if deep else 1)):
         content, kind = random.choice(encoded)

@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from datetime import date, timedelta
 from pathlib import Path
 
-from tiltpy.argument_checks import check_argument, check_path, check_text
+from tiltpy.argument_checks import check_argument, check_text
 from tiltpy.errors import TiltError
 from tiltpy.frontend.elaboration.declarations import Override
 from tiltpy.frontend.elaboration.query import elaborate
 from tiltpy.frontend.surface import syntax
-from tiltpy.frontend.surface.size_limits import read_start, source_of
+from tiltpy.frontend.surface.query_files import read_query
+from tiltpy.frontend.surface.size_limits import source_of
 from tiltpy.frontend.surface.timestamps import parse_stamp
 from tiltpy.frontend.text.program import read_expression, read_program
 from tiltpy.ir.nodes import Query
@@ -57,14 +58,7 @@ def parse_file(
     path: str | Path, *, params: Mapping[str, object] | None = None
 ) -> Query:
     """Parse the query of a `.tilt` file (UTF-8)."""
-    try:
-        with check_path("path", path).open("rb") as file:
-            text = read_start(file).decode("utf-8-sig")
-    except OSError as error:
-        reason = (error.strerror or "the system says no more").lower()
-        raise TiltError(f"{path}: not readable: {reason}") from None
-    except UnicodeDecodeError as error:
-        raise TiltError(f"{path}: not UTF-8 at byte {error.start}") from None
+    text = read_query(path)
     return parse(text, name=str(path), params=params)
 
 

@@ -8,8 +8,8 @@ tampered with decode to a value of that type or to none, and execute nothing.
 
 Each object is a row of its class and its fields, where an earlier object stands as its
 number; the value itself is last. So what is shared stays shared, and nothing is too
-deep to be decoded. Fields that take no part in equality (spans) are left out, and have
-their defaults again.
+deep to be decoded. Spans take no part in equality: a row has one behind its fields if
+spans are asked for, else the object has the default again.
 """
 
 import json
@@ -30,6 +30,8 @@ from typing import (
     get_type_hints,
 )
 
+from tiltpy.source import UNKNOWN, Span
+
 T = TypeVar("T")
 Plain = Any
 """A value of JSON: None, a bool, a number, a string, a list or a dict."""
@@ -49,9 +51,9 @@ class Codec(Generic[T]):
         self._read = _reader(kind)
         self._rows = {made.__name__: _row_reader(made) for made in classes(kind)}
 
-    def encode(self, value: T) -> bytes:
+    def encode(self, value: T, *, spans: bool = False) -> bytes:
         """Encode a value; `RecursionError` if it is too deep."""
-        encoder = _Encoder()
+        encoder = _Encoder(spans=spans)
         plain = encoder.plain(value)
         text = json.dumps([encoder.rows, plain], separators=(",", ":"))
         return text.encode("ascii")
@@ -85,6 +87,7 @@ def classes(kind: object) -> tuple[type[Any], ...]:
         if isinstance(hint, type) and is_dataclass(hint) and hint not in classes:
             classes[hint] = None
             pending += stored_fields(hint).values()
+            pending += [Span] if has_span(hint) else []
         pending += get_args(hint)
     assert len({made.__name__ for made in classes}) == len(classes), "two of one name"
     return tuple(classes)
@@ -93,18 +96,25 @@ def classes(kind: object) -> tuple[type[Any], ...]:
 @cache
 def stored_fields(made: Any) -> dict[str, Any]:
     """Collect the types of the fields that take part in equality; the others follow."""
-    all_fields, hints = fields(made), get_type_hints(made)
-    stored = {field.name: hints[field.name] for field in all_fields if field.compare}
-    rest = all_fields[len(stored) :]
+    hints = get_type_hints(made)
+    initial = [field for field in fields(made) if field.init]
+    stored = {field.name: hints[field.name] for field in initial if field.compare}
+    rest = initial[len(stored) :]
     assert not any(field.compare or field.default is MISSING for field in rest), made
     return stored
+
+
+def has_span(made: Any) -> bool:
+    """Tell whether objects of a class know their place in a text."""
+    return any(field.name == "span" and field.init for field in fields(made))
 
 
 class _Encoder:
     """The rows of the objects met so far, each once."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, spans: bool) -> None:
         self.rows: list[list[Plain]] = []
+        self._spans = spans
         self._numbers: dict[int, int] = {}
 
     def plain(self, value: Any) -> Plain:
@@ -128,6 +138,8 @@ class _Encoder:
         if number is None:
             made: Any = type(value)
             row = [self.plain(getattr(value, name)) for name in stored_fields(made)]
+            if self._spans and has_span(made) and value.span != UNKNOWN:
+                row.append(self.plain(value.span))
             number = self._numbers[id(value)] = len(self.rows)
             self.rows.append([made.__name__, *row])
         return number
@@ -135,12 +147,23 @@ class _Encoder:
 
 def _row_reader(made: Any) -> Callable[[list[Plain], list[object]], object]:
     readers = [_reader(kind) for kind in stored_fields(made).values()]
+    read_span = _reader(Span) if has_span(made) else None
 
     def read(row: list[Plain], objects: list[object]) -> object:
-        if len(row) != len(readers) + 1:
+        values = row[1 : len(readers) + 1]
+        if len(values) < len(readers):
             raise MalformedError
-        values = zip(readers, row[1:], strict=True)
-        return made(*[reader(value, objects) for reader, value in values])
+        fields = [
+            reader(value, objects)
+            for reader, value in zip(readers, values, strict=True)
+        ]
+        match row[len(readers) + 1 :]:
+            case []:
+                return made(*fields)
+            case [span] if read_span is not None:
+                return made(*fields, span=read_span(span, objects))
+            case _:
+                return _refuse()
 
     return read
 

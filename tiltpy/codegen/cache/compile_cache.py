@@ -39,10 +39,13 @@ class CompileCache:
         self._store = store
         self._key = key
 
-    def memoize(self, name: str, kind: object, make: Callable[[], T]) -> Artifact[T]:
-        """Read the artifact `name` from disk (its spans unknown), or make it now.
+    def memoize(
+        self, name: str, kind: object, make: Callable[[], T], *, spans: bool = False
+    ) -> Artifact[T]:
+        """Read the artifact `name` from disk, or make it now.
 
-        `kind` is the type that its codec is for.
+        `kind` is the type that its codec is for. Without `spans` those of what was read
+        are unknown.
         """
         if self._store is None:
             return _make(make)
@@ -55,7 +58,7 @@ class CompileCache:
                 return Artifact(value, seconds)
         artifact = _make(make)
         with suppress(RecursionError):  # too deep: it is made anew each time
-            encoded = codec(kind).encode(artifact.value)
+            encoded = codec(kind).encode(artifact.value, spans=spans)
             self._store.put(key, _SECONDS.pack(artifact.seconds) + encoded)
         return artifact
 
@@ -83,6 +86,15 @@ def open_cache(*facts: object) -> CompileCache:
     return NO_CACHE
 
 
+def open_parser_cache(*facts: object) -> CompileCache:
+    """Open the cache for these facts and this parser."""
+    store, files = user_store(), parser_sources()
+    if store is None or files is None:
+        return NO_CACHE
+    key = sha256(f"{files} {sys.version} {facts!r}".encode())
+    return CompileCache(store, key.hexdigest())
+
+
 @cache
 def _describe_compiler() -> str | None:
     """Describe what compiles, and for which machine; None if sources are unknown."""
@@ -98,15 +110,38 @@ NOT_COMPILING = (
 """Folders of this package that take no part in making machine code of a query."""
 
 
+NOT_PARSING = (
+    "__pycache__", "abi", "aggregates", "cli", "codegen", "compiler", "editors", "emit",
+    "engines", "explain", "interpreter", "loops", "lowering", "passes", "plan", "plot",
+    "runtime", "spark",
+)  # fmt: skip
+"""Folders of this package that take no part in parsing a query."""
+_PACKAGE = Path(__file__).parents[2]
+
+
 @cache
 def sources() -> str | None:
-    """Digest the compiler's files: entries of another compiler are not found.
+    """Digest the compiler's files: entries of another compiler are not found."""
+    return _digest([_PACKAGE], NOT_COMPILING)
+
+
+@cache
+def parser_sources() -> str | None:
+    """Digest the parser's files, which lie in a clone beside the package, too."""
+    beside = _PACKAGE.parent / "grammar"
+    installed = (_PACKAGE / "grammar").is_dir()
+    return _digest([_PACKAGE] if installed else [_PACKAGE, beside], NOT_PARSING)
+
+
+def _digest(folders: list[Path], without: tuple[str, ...]) -> str | None:
+    """Digest the files in some folders.
 
     None where that is unknown: the package is no folder, or a file has changed since it
     was imported (then the code that runs is not the one that lies there).
     """
     try:
-        files = sorted(_sources(str(Path(__file__).parents[2])))
+        listed = (_sources(str(folder), without) for folder in folders)
+        files = sorted(file for each in listed for file in each)
     except OSError:
         return None
     if any(changed > _IMPORTED for *_, changed in files):
@@ -114,13 +149,15 @@ def sources() -> str | None:
     return sha256(repr(files).encode()).hexdigest()
 
 
-def _sources(folder: str) -> Iterator[tuple[str, int, int, int]]:
+def _sources(
+    folder: str, without: tuple[str, ...]
+) -> Iterator[tuple[str, int, int, int]]:
     """List the files under a folder: path, size, times of writing and last change."""
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.is_dir():
-                if entry.name not in NOT_COMPILING:
-                    yield from _sources(entry.path)
+                if entry.name not in without:
+                    yield from _sources(entry.path, without)
             else:
                 status = entry.stat()
                 times = status.st_mtime_ns, status.st_ctime_ns

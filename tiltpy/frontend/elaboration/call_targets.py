@@ -9,7 +9,7 @@ from tiltpy.frontend.hints.calls import hint_callee, hint_count
 from tiltpy.frontend.hints.general import quote
 from tiltpy.frontend.hints.other_languages import FUNCTIONS_ELSEWHERE
 from tiltpy.frontend.surface import syntax
-from tiltpy.frontend.surface.names import nearest
+from tiltpy.frontend.surface.names import nearest, split_active
 from tiltpy.ir.nodes import Const, Expr
 from tiltpy.ir.print.literals import literal
 from tiltpy.ops import (
@@ -47,20 +47,11 @@ class Callee(Enum):
     DATE_COMPONENT = auto()
 
 
-_ACTIVE = "_active"
-
-
 def is_built_in(name: str) -> bool:
     """Tell whether the language has a callee of that name that nothing may hide."""
     known = name in FUNCTIONS or name in NAMED or name in _OTHERS
     known = known or name in STRING_TESTS
     return known or split_active(name)[0] in REDUCTIONS
-
-
-def split_active(name: str) -> tuple[str, bool]:
-    """Split a reduction's name from `_active`; returns whether it has that suffix."""
-    bare = name.removesuffix(_ACTIVE)
-    return bare, bare != name
 
 
 def find_callee(call: syntax.CallExpression, functions: Functions) -> Callee:

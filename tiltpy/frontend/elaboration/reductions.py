@@ -8,7 +8,6 @@ from tiltpy.frontend.elaboration.call_targets import (
     ExtraArguments,
     read_extra_arguments,
     read_parameter,
-    split_active,
 )
 from tiltpy.frontend.elaboration.elaborator import (
     Elaborator,
@@ -21,6 +20,7 @@ from tiltpy.frontend.elaboration.object_references import (
 )
 from tiltpy.frontend.hints.misplaced import inside_reduction
 from tiltpy.frontend.surface import syntax
+from tiltpy.frontend.surface.names import split_active
 from tiltpy.ir.construct.functions import cast
 from tiltpy.ir.construct.operators import binary, conditional, exists
 from tiltpy.ir.construct.reductions import reduce, reduce_user_defined

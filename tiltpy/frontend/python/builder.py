@@ -17,7 +17,6 @@ from itertools import count
 
 from tiltpy.argument_checks import check_argument
 from tiltpy.errors import QueryError, QueryErrors, TiltError
-from tiltpy.frontend.elaboration.query import elaborate
 from tiltpy.frontend.hints.python import translate_errors
 from tiltpy.frontend.python.caller_span import caller_span
 from tiltpy.frontend.python.declarations import (
@@ -272,6 +271,8 @@ def build_query(*outputs: Object, unit: Unit | None = None) -> Query:
     names = tuple(syntax.Word(name, span) for name in distinct)
     statements.append(syntax.OutputStatement(names))
     try:
+        from tiltpy.frontend.elaboration.query import elaborate  # noqa: PLC0415 - late
+
         return elaborate(syntax.Program(tuple(statements), span), {})
     except QueryErrors as errors:
         raise translate_errors(errors) from None

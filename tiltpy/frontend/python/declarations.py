@@ -6,8 +6,6 @@ from typing import Any
 
 from tiltpy.argument_checks import check_argument
 from tiltpy.errors import QueryError
-from tiltpy.frontend.elaboration.declarations import read_lifetime
-from tiltpy.frontend.elaboration.tick_constants import Times
 from tiltpy.frontend.hints.python import no_columns, no_lifetime, no_type
 from tiltpy.frontend.python.caller_span import caller_span
 from tiltpy.frontend.python.times import NAME, Length, lift_time
@@ -54,6 +52,11 @@ def interval(start: str = "start", end: str = "end") -> syntax.Lifetime:
 
 def lifetime_in(lifetime: syntax.Lifetime, unit: Unit | None) -> Lifetime:
     """Convert a lifetime to the ticks of a query."""
+    from tiltpy.frontend.elaboration.declarations import (  # noqa: PLC0415 - late
+        read_lifetime,
+    )
+    from tiltpy.frontend.elaboration.tick_constants import Times  # noqa: PLC0415 - late
+
     return read_lifetime(lifetime, Times(unit, {}, frozenset(), set()))
 
 

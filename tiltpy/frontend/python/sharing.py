@@ -8,8 +8,8 @@ would have in a text. The inside of a reduction stays as it is: no name reaches 
 from collections import Counter
 from dataclasses import replace
 
-from tiltpy.frontend.elaboration.call_targets import split_active
 from tiltpy.frontend.surface import syntax
+from tiltpy.frontend.surface.names import split_active
 from tiltpy.ops import FUNCTIONS, REDUCTIONS
 
 _LEAVES = (

@@ -11,8 +11,15 @@ RESERVED = (
 )  # fmt: skip
 """Not for locals, parameters and time variables. They stay legal as fields, columns
 and temporal objects, which a dot, a declaration or `~` tells apart."""
+_ACTIVE = "_active"
 LISTED_NAMES = 8
 """The most known names that a hint lists."""
+
+
+def split_active(name: str) -> tuple[str, bool]:
+    """Split a reduction's name from `_active`; returns whether it has that suffix."""
+    bare = name.removesuffix(_ACTIVE)
+    return bare, bare != name
 
 
 def fresh_name(name: str, taken: Collection[str]) -> str:

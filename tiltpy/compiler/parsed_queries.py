@@ -1,0 +1,36 @@
+"""Queries of texts: parsed, or read from disk where a process has parsed them before.
+
+Parsing takes a fifth of what a small run takes from start to end, most of it for the
+tables of the grammar, so the frontend is imported when a text is new.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from tiltpy.codegen.cache.compile_cache import open_parser_cache
+from tiltpy.frontend.surface.query_files import read_query
+from tiltpy.ir.nodes import Query
+
+
+def parse(
+    text: str, *, name: str, params: Mapping[str, object] | None, stored: bool
+) -> Query:
+    """Parse the query of a text, or find it on disk where `stored` queries may be."""
+
+    def parse_now() -> Query:
+        from tiltpy.frontend import parse as frontend  # noqa: PLC0415 - late
+
+        return frontend.parse(text, name=name, params=params)
+
+    texts = isinstance(text, str) and isinstance(name, str)
+    if not stored or not texts or params:
+        return parse_now()
+    store = open_parser_cache(name, text)
+    return store.memoize("parsed", Query, parse_now, spans=True).value
+
+
+def parse_file(
+    path: str | Path, *, params: Mapping[str, object] | None, stored: bool
+) -> Query:
+    """Parse the query of a `.tilt` file, like `parse`."""
+    return parse(read_query(path), name=str(path), params=params, stored=stored)
