@@ -20,7 +20,7 @@ from tiltpy.runtime.results.key_columns import KeyColumns
 
 
 @dataclass(frozen=True, slots=True)
-class KeyRows:
+class PlottedKey:
     """The text of a key, and its rows in a table in order of key."""
 
     key: str
@@ -34,7 +34,7 @@ class KeySelection:
         self._wanted = None if wanted is None else list(wanted)
         self._missing = dict.fromkeys(range(len(self._wanted or ())))
 
-    def of(self, name: str, columns: KeyColumns) -> list[KeyRows]:
+    def of(self, name: str, columns: KeyColumns) -> list[PlottedKey]:
         """Choose the keys of an output to draw; `TiltError` if they are too many."""
         keys = columns.keys
         offsets = columns.offsets()
@@ -51,7 +51,7 @@ class KeySelection:
                 "or --key on the command line"
             )
         return [
-            KeyRows(_format_key(keys, key), slice(offsets[key], offsets[key + 1]))
+            PlottedKey(_format_key(keys, key), slice(offsets[key], offsets[key + 1]))
             for key in drawn.tolist()
         ]
 

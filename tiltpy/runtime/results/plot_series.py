@@ -17,7 +17,7 @@ from tiltpy.runtime.arrays.views import bools_of, integers_of, values_of
 from tiltpy.runtime.arrow.files import replace_files
 from tiltpy.runtime.arrow.read_frame import combine_chunks
 from tiltpy.runtime.arrow.timestamps import OutputStamp, stamp_type
-from tiltpy.runtime.results.plot_keys import KeyRows
+from tiltpy.runtime.results.plot_keys import PlottedKey
 
 Form = Literal["png", "svg", "html"]
 FORMS: dict[str, Form] = {".png": "png", ".svg": "svg", ".html": "html"}
@@ -50,7 +50,7 @@ def series_of(
     name: str,
     table: pa.Table,
     keys: tuple[str, ...] = (),
-    drawn: Sequence[KeyRows] = (),
+    drawn: Sequence[PlottedKey] = (),
     *,
     is_input: bool = False,
 ) -> list[tuple[Series, ...]]:
@@ -88,7 +88,7 @@ def series_of(
 
 
 def _split_by_key(
-    series: Series, keys: tuple[str, ...], drawn: Sequence[KeyRows]
+    series: Series, keys: tuple[str, ...], drawn: Sequence[PlottedKey]
 ) -> tuple[Series, ...]:
     """Split a series by key; returns an empty one if no key is drawn."""
     if not keys:
