@@ -5,9 +5,11 @@ branches of a conditional are computed and one is selected.
 """
 
 import json
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import assert_never
+from math import isfinite
+from typing import Any, assert_never
 
 from tiltpy.abi.slots import SlotKind
 from tiltpy.emit.builder import Block
@@ -55,8 +57,8 @@ from tiltpy.loops.build import (
     sub,
 )
 from tiltpy.loops.nodes import Bin, CallFn, LExpr, Num
-from tiltpy.ops import ARITHMETIC, COMPARISON
-from tiltpy.types import BOOL, I64, STRING, Scalar, Struct, Type
+from tiltpy.ops import ARITHMETIC, COMPARISON, BinaryOp
+from tiltpy.types import BOOL, F64, I64, STRING, Scalar, Struct, Type, int_range
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,11 @@ class LoopValue:
         assert self.value is not None
         return self.value
 
+
+EXACT: Mapping[BinaryOp, Callable[[Any, Any], Any]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv
+}  # fmt: skip
+"""Operations that Python does as the machine, on integers in range and doubles."""
 
 Reading = At | EventBound | Reduce | Time | Element | ElementStart
 Leaf = Callable[[Reading], LoopValue]
@@ -277,7 +284,8 @@ class _Lowering:
         assert op in ARITHMETIC
         if op in ("//", "%") and expr.type.is_integer:
             valid = conj(valid, ne(b, zero(expr.type)))
-        return LoopValue(expr.type, Bin(op, a, b, expr.type), valid)
+        assert isinstance(expr.type, Scalar)
+        return LoopValue(expr.type, arithmetic(op, a, b, expr.type), valid)
 
     def conditional(self, expr: If, env: dict[str, LoopValue]) -> LoopValue:
         condition = self.lower(expr.condition, env)
@@ -307,6 +315,24 @@ class _Lowering:
             self.block.name("v", lowered.scalar),
             self.block.name("ok", lowered.valid),
         )
+
+
+def arithmetic(op: BinaryOp, left: LExpr, right: LExpr, scalar: Scalar) -> LExpr:
+    """An arithmetic operation, done if both operands are constants.
+
+    Such are numbers in states of as many snapshots in all lanes.
+    """
+    known = isinstance(left, Num) and isinstance(right, Num)
+    if known and op in EXACT and scalar in (I64, F64):
+        assert isinstance(left, Num)
+        assert isinstance(right, Num)
+        a, b = left.value, right.value
+        if op != "/" or b != 0:
+            number = EXACT[op](a, b)
+            low, high = int_range(I64)
+            if isfinite(number) if scalar == F64 else low <= number <= high:
+                return Num(number, scalar)
+    return Bin(op, left, right, scalar)
 
 
 def any_of(tests: Sequence[LExpr]) -> LExpr:

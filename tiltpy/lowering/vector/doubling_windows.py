@@ -81,6 +81,14 @@ def parts_of(cells: int, *, overlap: bool) -> list[tuple[int, int]]:
     return parts
 
 
+def _in_lanes(state: State) -> State:
+    """A state without constants."""
+    return tuple(
+        Splat(component, component.type) if isinstance(component, Num) else component
+        for component in state
+    )
+
+
 @dataclass(slots=True)
 class WindowFold:
     """All windows of one element of one object with one kind of state.
@@ -103,18 +111,8 @@ class WindowFold:
 
     def lift(self, block: Block, lifted: State) -> None:
         """The states of this round's cells."""
-        constant = lifted[:1] if self.certain and self.aggregate.ordered else ()
-        if not self.certain or self.aggregate.ordered:
-            lifted = tuple(
-                Splat(component, component.type)
-                if isinstance(component, Num)
-                else component
-                for component in lifted
-            )
-        lifted = (
-            *constant,
-            *lifted[len(constant) :],
-        )  # that there is something in each
+        if not self.certain:
+            lifted = _in_lanes(lifted)
         self._level(block, 1, lifted)
 
     def _level(self, block: Block, size: int, state: State) -> Sequence:
@@ -176,6 +174,8 @@ class WindowFold:
         vectors, rest = divmod(cells, LANES)
         aggregate = self.aggregate.wider or self.aggregate
         whole = self.aggregate.widen(self.level(block, LANES).at(block, 0))
+        if aggregate.ordered:  # other constants than the first may grow with blocks
+            whole = (whole[0], *_in_lanes(whole[1:]))
         blocks = Blocks(
             self.builder, self.name, aggregate, vectors, certain=self.certain
         )
