@@ -25,8 +25,8 @@ class RunCosts:
     (not measured)."""
 
     shared_result_rows: int = 1 << 19
-    """Rows of a result from which on workers share making its table: below, starting
-    them takes about as long (changes of samples)."""
+    """Rows of a result from which on workers share making its table: it takes them half
+    a millisecond, starting a thread a tenth (not measured by a workload)."""
 
     # Chunks: a call costs up to 100 us, a chunk has about a millisecond of work
 
