@@ -21,7 +21,6 @@ from tiltpy.loops.build import (
     disj,
     i64,
     le,
-    least,
     load,
     lt,
     mul,
@@ -53,10 +52,10 @@ class CellIndex:
     """The indices of a vector of cells: from `base` on, or each at `base + lanes`.
 
     `single`: one cell, at `base`. `steps`: masks of the lanes that have come to the
-    next cell, to that behind it, and so on; the last lane is at cell `last`. `enters`:
-    a mask of the lanes at another cell than the one before them. `picks`: the lanes are
-    these constants, all within two vectors from `base` on. `mask`: which of successive
-    cells may be read.
+    next cell, to that behind it, and so on, which are `ahead` of `base`: 0 if none has.
+    `enters`: a mask of the lanes at another cell than the one before them. `picks`: the
+    lanes are these constants, all within two vectors from `base` on. `mask`: which of
+    successive cells may be read.
     """
 
     base: LExpr
@@ -65,7 +64,7 @@ class CellIndex:
     picks: tuple[int, ...] = ()
     mask: LExpr | None = None
     steps: tuple[LExpr, ...] = ()
-    last: LExpr | None = None
+    ahead: tuple[LExpr, ...] = ()
     enters: LExpr = FALSE
 
     @property
@@ -80,14 +79,13 @@ class CellIndex:
     def in_variables(self, block: Block) -> "CellIndex":
         """Assign all that several arrays share of it to variables."""
         base = block.name("base", self.base)
-        last = None if self.last is None else block.name("last", self.last)
+        ahead = tuple(block.name("ahead", cells) for cells in self.ahead)
         steps = tuple(block.name("behind", mask) for mask in self.steps)
-        return replace(self, base=base, last=last, steps=steps)
+        return replace(self, base=base, ahead=ahead, steps=steps)
 
     def later(self, cells: LExpr) -> "CellIndex":
         """The indices of the cells that are so many later."""
-        last = None if self.last is None else add(self.last, cells)
-        return replace(self, base=add(self.base, cells), last=last)
+        return replace(self, base=add(self.base, cells))
 
     def cell(self) -> LExpr:
         """The index of each lane."""
@@ -99,10 +97,9 @@ class CellIndex:
 
     def cells_read(self) -> Iterator[LExpr]:
         """The first lane's cell, and those that lanes pass on to."""
-        assert self.last is not None, "the last lane bounds what may be read"
         yield self.base
-        for number in range(1, len(self.steps) + 1):
-            yield least(add(self.base, i64(number)), self.last)
+        for cells in self.ahead:
+            yield add(self.base, cells)
 
     def blend(self, entries: Iterable[LExpr]) -> LExpr:
         """Choose for each lane that of its cell, of the entries of `cells_read`."""
@@ -166,8 +163,12 @@ def _passing_lanes(at: LExpr, base: LExpr, step: CellMap) -> CellIndex:
             for mask, edge in zip(steps, edges[1:], strict=True)
         ),
     )
-    last = Bin("//", add(at, i64(furthest)), i64(step.over), I64)
-    return CellIndex(base, steps=steps, last=last, enters=enters)
+    last = add(sub(at, mul(base, i64(step.over))), i64(furthest))
+    ahead = tuple(
+        select(le(i64(edge), last), i64(number), i64(0))
+        for number, edge in enumerate(edges[1:], 1)
+    )
+    return CellIndex(base, steps=steps, ahead=ahead, enters=enters)
 
 
 def _fixed_lanes(at: LExpr, step: CellMap) -> CellIndex:
