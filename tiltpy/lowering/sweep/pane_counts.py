@@ -63,8 +63,11 @@ class PaneCounts:
         self.known = self._array("known", U64)
         self.entries = self._array("entries", I32, 2)
         self.counts = self._array("counts", I32, 2)
-        self.firsts = self._array("firsts", I64)
-        self.numbers = self._array("rows", I64)
+        by_row = node.reduction != "nunique"
+        self.firsts = self._array("firsts", I64) if by_row else None
+        self.numbers: Array | None = None
+        if by_row and is_filtered(builder, rows, node.element):
+            self.numbers = self._array("rows", I64)
         self.size = builder.fresh(f"{rows.name}.size")
         self.low = builder.fresh(f"{rows.name}.least", U64)
         self.span = builder.fresh(f"{rows.name}.span", U64)
@@ -100,16 +103,12 @@ class PaneCounts:
         pane.source.prefetch(each, row)
         key, exists = keys.read(each, row)
         each.add(Pack(self.keys, size, key, exists))
-        if self._is_filtered and self.node.reduction != "nunique":
+        if self.numbers is not None:
             each.add(Pack(self.numbers, size, add(row, Lane(I64)), exists))
         extremes.take(each, key, exists)
         each.set(size, add(size, CountTrue(exists, I64)))
         block.add(For(row, pane.base, pane.end, each.body(), LANES))
         extremes.finish(block, self.low, self.span)
-
-    @property
-    def _is_filtered(self) -> bool:
-        return is_filtered(self.builder, self.rows, self.node.element)
 
     def _number_apart(self, block: Block) -> None:
         """Number the values in order of their first rows, if their keys lie apart."""
@@ -158,6 +157,7 @@ class PaneCounts:
 
     def _count(self, block: Block) -> None:
         """Count each value, and note where each stands first."""
+        assert self.firsts is not None
         at = self.builder.fresh("at")
         block.set(self.different, i64(0))
         each = block.inner()
@@ -179,7 +179,7 @@ class PaneCounts:
             first, most = self._winner(block)
             exists = block.name("some", lt(_NOTHING, most))
             row: LExpr = add(pane.base, first)
-            if self._is_filtered:
+            if self.numbers is not None:
                 row = load(self.numbers, first)
             value = row_value(block, self.rows, self.node, row, exists)
             if several is None:
@@ -197,6 +197,7 @@ class PaneCounts:
 
         Of several it is the earliest; if there is none it is nowhere, no times.
         """
+        assert self.firsts is not None
         fresh = self.builder.fresh
         first, most, number = fresh("first"), fresh("most", I32), fresh("number")
         block.set(first, i64(0))

@@ -26,6 +26,8 @@ def tumbling_fold(
     counted = "nunique" in names
     panes = costs.recounted_panes if counted else costs.recomputed_panes
     anew = whole and length <= definition.tdom.precision * panes
+    if whole and definition.tdom.precision > 1 and not anew:
+        return Refusal(f"a row of ~{window.object} is in more than {panes} windows")
     if layout.time not in (TimeLayout.CONTIGUOUS, TimeLayout.INTERVALS) and not (
         anew and layout.time is TimeLayout.SAMPLED
     ):
