@@ -80,6 +80,14 @@ MECHANISMS: tuple[Mechanism, ...] = (
         "tumbling_fold",
         "plan/strategies/tumbling_fold.py",
         "lowering/sweep/tumbling_rows.py",
+        "lowering/sweep/pane_order.py",
+        "lowering/sweep/pane_counts.py",
+        "lowering/sweep/selection.py",
+    ),
+    _strategy(
+        "sorted_window",
+        "plan/strategies/sorted_window.py",
+        "lowering/sweep/sorted_values.py",
     ),
     _strategy(
         "vector_kernel",
