@@ -133,6 +133,8 @@ class LaneCuts:
         newest, oldest = view.after(seen.newest), view.after(seen.oldest)
         new = view.element(view.block, name, element, newest).valid
         gone = view.element(view.block, name, element, oldest - 1).valid
+        if view.source(name).always_begins:  # then each that contributes is another
+            return view.block.name("cut", disj(new, gone))
         comes = conj(new, view.changes(name, newest))
         goes = conj(gone, view.changes(name, oldest))
         return view.block.name("cut", disj(comes, goes))
