@@ -4,7 +4,6 @@ from argparse import ArgumentParser, Namespace
 
 from tiltpy.cli.console import display_name, read_query, report, say
 from tiltpy.errors import TiltError
-from tiltpy.explain.card import summarize
 
 
 def add_check_arguments(parser: ArgumentParser) -> None:
@@ -16,6 +15,8 @@ def add_check_arguments(parser: ArgumentParser) -> None:
 
 def check(args: Namespace) -> int:
     """Parse and type each file; 2 if any is wrong."""
+    from tiltpy.explain.card import summarize  # noqa: PLC0415 - late
+
     code = 0
     for path in args.queries:
         try:

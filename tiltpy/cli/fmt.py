@@ -6,7 +6,6 @@ from pathlib import Path
 
 from tiltpy.cli.console import FAILED, STDIN, display_name, read_text, report, say
 from tiltpy.errors import TiltError
-from tiltpy.frontend.text.format import format_source
 from tiltpy.runtime.arrow.files import replace_files
 
 
@@ -40,6 +39,8 @@ def fmt(args: Namespace) -> int:
 
 def _format(path: str, *, check: bool) -> bool:
     """Rewrite a file unless `check`; tell whether its format differs."""
+    from tiltpy.frontend.text.format import format_source  # noqa: PLC0415 - late
+
     text = read_text(path)
     formatted = format_source(text, name=display_name(path))
     changed = formatted != text

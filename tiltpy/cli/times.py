@@ -5,7 +5,6 @@ from collections.abc import Callable
 from tiltpy.cli.arguments import ArgumentsError
 from tiltpy.errors import QueryError, TiltError
 from tiltpy.frontend.surface.size_limits import source_of
-from tiltpy.frontend.text.program import read_lifetime
 from tiltpy.lifetimes import Lifetime, make_lifetime
 from tiltpy.time_literals import ticks_of, time_of
 from tiltpy.types import Unit
@@ -38,6 +37,10 @@ def _convert(
 
 def lifetime(text: str, unit: Unit | None) -> Lifetime:
     """Read a lifetime in the query's syntax: `point`, `until_next max 1d`, ..."""
+    from tiltpy.frontend.text.program import (  # noqa: PLC0415 - late
+        read_lifetime,
+    )
+
     try:
         node = read_lifetime(source_of("--lifetime", text))
     except QueryError as error:
