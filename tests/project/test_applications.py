@@ -86,7 +86,8 @@ def test_orders_are_where_averages_of_pandas_cross(company: str) -> None:
     rows = prices.to_pandas().set_index("Date")["AdjClose"]
     rows.index = pd.DatetimeIndex(rows.index)
     up = rows.rolling("28D").mean() > rows.rolling("70D").mean()
-    orders = rows[up.ne(up.shift()) & (up.index > up.index[0])]
+    up = up[rows.rolling("70D").count() > rows.rolling("28D").count()]
+    orders = rows[up.index][up.ne(up.shift()) & (up.index > up.index[0])]
     assert found.to_arrow()["end"].to_pylist() == [day.date() for day in orders.index]
     assert found.to_arrow()["buy"].to_pylist() == up[orders.index].tolist()
     assert found.to_arrow()["price"].to_pylist() == orders.tolist()

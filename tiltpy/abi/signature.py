@@ -162,9 +162,11 @@ class Loop:
 class AlignedRange:
     """The time range `(LOW, HIGH]` of one call of a vector kernel, and what it touches.
 
-    Both are `phase` modulo `multiple`, and every output owns exactly the cells whose
-    grid points lie between. The kernel reads `(LOW + low, HIGH + high]` of each input;
-    a sampled or contiguous one has a row everywhere in there.
+    Both are `phase` modulo `multiple`, and `LOW` modulo the `step` as well, a multiple
+    of that: where it is larger, floats are added up in blocks of whole vectors. Every
+    output owns exactly the cells whose grid points lie between. The kernel reads
+    `(LOW + low, HIGH + high]` of each input; a sampled or contiguous one has a row
+    everywhere in there.
 
     It writes up to `LANES` entries more than there are cells: into the values of an
     output, the bytes of a field's validity, and the bits of the two bitmaps. Where
@@ -181,6 +183,7 @@ class AlignedRange:
 
     multiple: int
     phase: int
+    step: int
     reads: tuple[Read, ...]
     around: int = 0
     finest: int = 1

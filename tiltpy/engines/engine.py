@@ -37,11 +37,13 @@ class RunState:
     """What an evaluation leaves for the one whose ranges begin where its own end.
 
     `open`: of each output the snapshots that the next range may make longer. `states`:
-    those of a kernel that keeps any, which change with each evaluation.
+    those of a kernel that keeps any, which change with each evaluation. `in_vectors`: a
+    vector kernel has served, and does wherever it can.
     """
 
     open: Mapping[str, Piece] = field(default_factory=dict)
     states: CallStates | None = None
+    in_vectors: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +130,8 @@ class Engine:
                 complete.extend(closed)
             pieces[name] = complete
         seams = {n: s.carried for n, s in stitchers.items() if s.carried is not None}
-        following = replace(state, open=waiting)
+        in_vectors = state.in_vectors or vector is not None
+        following = replace(state, open=waiting, in_vectors=in_vectors)
         return Evaluation(pieces, seams, following, strings, vector)
 
     def first_state(self, rows: Mapping[str, SnapshotBuffer]) -> RunState:
@@ -157,12 +160,15 @@ class Engine:
         wanted = {
             name: range_ for name, range_ in ranges.items() if not range_.is_empty
         }
+        options = self.options
+        if state.in_vectors:
+            options = replace(options, vector=True)
         return TimeRun(
             kernels,
             coded,
             strings,
             self.request,
-            self.options,
+            options,
             wanted,
             whole=whole,
             states=state.states,

@@ -12,7 +12,7 @@ from functools import partial
 
 from tiltpy.engines.engine import Evaluation
 from tiltpy.engines.keyed_engine import KeyedEvaluation
-from tiltpy.engines.stream_parts import make_part
+from tiltpy.engines.stream_parts import StreamPart, UnkeyedPart, make_part
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Query
 from tiltpy.passes.resolve_boundaries import resolve_boundaries
@@ -30,7 +30,7 @@ from tiltpy.runtime.execution.time_domain import (
     Request,
     output_domain,
 )
-from tiltpy.runtime.execution.vector_range import VectorRange
+from tiltpy.runtime.execution.vector_range import VectorRange, last_seam
 from tiltpy.runtime.execution.visit_warnings import Announcement
 from tiltpy.runtime.incremental.sources import Reading, open_source
 from tiltpy.runtime.incremental.state import (
@@ -75,6 +75,13 @@ def stream(
 def _look(hidden: HiddenRows | None, name: str, rows: InputRows) -> None:
     if hidden is not None:
         hidden.add(name, rows.buffer, rows.groups)
+
+
+def _select(
+    outputs: StreamPart, ranges: Mapping[str, OutputRange]
+) -> dict[str, OutputRange]:
+    names = outputs.group.query.outputs
+    return {name: range_ for name, range_ in ranges.items() if name in names}
 
 
 class _Stream:
@@ -137,6 +144,8 @@ class _Stream:
         """Bytes of rows to read for a span."""
         self.fresh = 0
         """Bytes of rows that were read since the last span."""
+        self.expected = False
+        """Whether it is known if a vector kernel has a part in the first span."""
         self.vector: VectorRange | None = None
         self.every_cell: int | None = None
         """The precision of an object that has a snapshot in every cell, if any has."""
@@ -152,6 +161,8 @@ class _Stream:
                 continue
             limit, cut = self._cut_broadcast(limit, cut=cut)
             ranges = self._ranges(limit)
+            if ranges and self._expect_vector(ranges):
+                continue
             if ranges:
                 compute = partial(self._compute, ranges)
                 result = offload(compute, self.progress, self._read())
@@ -169,6 +180,17 @@ class _Stream:
             self._tell()
         if not any_yet:
             yield self._result({})
+
+    def _expect_vector(self, ranges: Mapping[str, OutputRange]) -> bool:
+        """Find before the first span whether a vector kernel has a part in it."""
+        if self.expected:
+            return False
+        self.expected = True
+        for part in self.parts:
+            several = _select(part, ranges)
+            if isinstance(part, UnkeyedPart) and several:
+                self.vector = part.find_vector(several) or self.vector
+        return self.vector is not None
 
     # Reading
 
@@ -240,9 +262,7 @@ class _Stream:
         )
         limit = min(self._open_frontiers().values(), default=ENDLESS)
         if limit < ENDLESS and self.vector is not None:
-            aligned = self.vector.aligned_range
-            whole = limit - (limit - aligned.phase) % aligned.multiple
-            limit = whole if whole > low else limit
+            limit = max(low, self._find_seam(self.vector, limit))
         if self.every_cell is not None:
             widths = (
                 row_bytes(output.definition.type) * self.part_of[name].count_keys()
@@ -253,6 +273,18 @@ class _Stream:
             if most < limit:
                 return most, True
         return limit, False
+
+    def _find_seam(self, vector: VectorRange, limit: int) -> int:
+        """Find the last time up to a limit at which a span suits the vector kernel.
+
+        It serves up to there, and from there on: so it computes the cells that it
+        computes in a run over all rows, and floats are added up alike.
+        """
+        for read in vector.aligned_range.reads:
+            feed = self.inputs[read.object].feed
+            if not feed.ended:
+                limit = min(limit, feed.watermark - read.high)
+        return last_seam(vector.aligned_range, limit)
 
     def _cut_broadcast(self, limit: int, *, cut: bool) -> tuple[int, bool]:
         """Find the limit up to which rows that every key sees make few snapshots."""
@@ -296,11 +328,7 @@ class _Stream:
     def _compute(self, ranges: Mapping[str, OutputRange]) -> Result:
         evaluations = {}
         for part in self.parts:
-            several = {
-                n: range_
-                for n, range_ in ranges.items()
-                if n in part.group.query.outputs
-            }
+            several = _select(part, ranges)
             if several:
                 evaluation = part.evaluate(several)
                 evaluations.update(dict.fromkeys(part.group.query.outputs, evaluation))
@@ -345,6 +373,8 @@ class _Stream:
                 if name in output.reach and not output.finished
             ]
             time = min((time for time, _ in needs), default=None)
+            if time is not None and self.vector is not None:
+                time = min(time, self._halo_start(self.vector, name))
             last_rows = max((count for _, count in needs), default=0)
             held_bytes[name] = held.drop_before(time, last_rows)
         for part in self.parts:
@@ -359,6 +389,13 @@ class _Stream:
                 input=max(held_bytes, key=lambda name: held_bytes[name]),
             )
         return total
+
+    def _halo_start(self, vector: VectorRange, name: str) -> int:
+        """Find from when on a vector kernel reads an input for the next span."""
+        reads = vector.aligned_range.reads
+        lows = [read.low for read in reads if read.object == name]
+        done = (each.done for each in self.outputs.values() if not each.finished)
+        return min(done) + min(lows, default=ENDLESS)
 
     def _result(
         self, evaluations: Mapping[str, Evaluation | KeyedEvaluation]

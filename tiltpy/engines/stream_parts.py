@@ -24,6 +24,7 @@ from tiltpy.runtime.execution.kernel import Kernels
 from tiltpy.runtime.execution.output_group import OutputGroup
 from tiltpy.runtime.execution.run_options import RunOptions
 from tiltpy.runtime.execution.time_domain import OutputRange, Request
+from tiltpy.runtime.execution.vector_range import VectorRange
 from tiltpy.runtime.execution.visit_warnings import Announcement
 from tiltpy.runtime.incremental.state import (
     InputBuffer,
@@ -119,6 +120,11 @@ class UnkeyedPart:
             for name, reach in resumed.boundaries:
                 outputs[name].resumed_reach = dict(reach)
         return _list_dense(self.group.query, signature)
+
+    def find_vector(self, ranges: Mapping[str, OutputRange]) -> VectorRange | None:
+        """Find the range that a vector kernel would compute, if any would."""
+        rows = {name: source.rows() for name, source in self.inputs.items()}
+        return self.engine.plan(ranges, rows, self.state).vector
 
     def evaluate(self, ranges: Mapping[str, OutputRange]) -> Evaluation:
         """Compute the outputs over ranges that begin where those before ended."""

@@ -1,4 +1,4 @@
-"""The clauses of user-defined reductions: traversal, and the names that each sees."""
+"""Reductions: which round, and the clauses of user-defined ones."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -12,6 +12,7 @@ from tiltpy.ir.nodes import (
     Time,
     UserReduction,
 )
+from tiltpy.ops import REDUCTIONS
 from tiltpy.types import I64, Scalar, Type, columns
 
 STATE = "state"
@@ -21,6 +22,16 @@ CLAUSES = ("init", "acc", "deacc", "merge", "result")
 """In the order in which they are written."""
 OUTSIDE = At | EventBound | Time | Reduce | Element
 """Nodes that no clause of a reduction may have: references beyond its own names."""
+
+
+def rounds(node: Reduce) -> bool:
+    """Tell whether the bits of a reduction may depend on the order of additions."""
+    rule = REDUCTIONS.get(node.reduction)
+    if rule is None:  # a user may add up anything
+        return True
+    if rule.result in ("sum", "i64"):
+        return isinstance(node.type, Scalar) and node.type.is_float
+    return rule.additive or rule.moments > 0
 
 
 def clauses(reduction: UserReduction) -> Iterator[tuple[str, Expr]]:

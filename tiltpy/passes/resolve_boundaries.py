@@ -29,11 +29,14 @@ from tiltpy.ir.nodes import (
     CutWindow,
     IntervalSpan,
     Query,
+    Reduce,
     Since,
     TemporalExpr,
     Window,
 )
+from tiltpy.ir.reductions import rounds
 from tiltpy.ir.rows import row_roots, sees_own_rows
+from tiltpy.ir.traversal import walk
 from tiltpy.types import ALL_FUTURE, MAX_OFFSET, Boundary, Reach, TDom
 
 Reaches = Mapping[str, Boundary]
@@ -161,6 +164,8 @@ def _reach(
         for seen, near, far in _direct(query, cut, definition.tdom, cell, past):
             derived = seen not in rows  # those have bounds of their own
             back = ENDLESS_REACH if derived and (seen, "start") in bounds else near
+            if past != "all":
+                back = _whole_blocks(definition, cut, back)
             ahead = ENDLESS_REACH if derived and (seen, "end") in bounds else far
             if seen not in known[seen]:  # rows that are made may be few
                 back, ahead = (ENDLESS_REACH if r.rows else r for r in (back, ahead))
@@ -219,6 +224,23 @@ def _direct(
             pass
         case _:
             assert_never(cut)
+
+
+def _whole_blocks(definition: TemporalExpr, cut: LeafCut, back: Reach) -> Reach:
+    """Widen the lookback of a window that adds up floats by its length.
+
+    It adds them up in blocks of time, and so must know whether rows of the block of its
+    newest row have left it.
+    """
+    if not isinstance(cut, CutWindow):
+        return back
+    window = cut.window
+    if not window.is_fixed or window.cells is not None:
+        return back
+    nodes = (node for node in walk(definition.body) if isinstance(node, Reduce))
+    if not any(node.window == window and rounds(node) for node in nodes):
+        return back
+    return Reach(back.ticks + window.end - window.start, back.rows)
 
 
 def _delay(query: Query, window: Window) -> int:

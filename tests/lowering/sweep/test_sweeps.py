@@ -131,7 +131,7 @@ def test_a_loop_that_steps_has_no_inner_loop_but_to_flip() -> None:
     visit, short = general.split("\n  now = next\n")
     for loop in (visit, short.split("while visits < ")[1]):
         assert loop.count("while ") == 2
-        assert loop.count("if ") == 2
+        assert loop.count("if ") == 4
 
 
 def test_rows_of_one_tick_need_room_for_a_snapshot_each() -> None:

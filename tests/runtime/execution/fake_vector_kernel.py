@@ -73,7 +73,9 @@ class FakeGrid:
         if phase is None:
             return None
         multiple = lcm(self.multiple, *(period for period, _ in grids))
-        aligned = AlignedRange(multiple, phase % multiple, tuple(reads.values()))
+        aligned = AlignedRange(
+            multiple, phase % multiple, multiple, tuple(reads.values())
+        )
         loops = tuple(self._loop(one) for one in outputs if one is not None)
         slots = tuple(self._slots(tuple(reads), loops))
         scratch = (Scratch(I64, (("", 3),), 5),)

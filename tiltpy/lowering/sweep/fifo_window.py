@@ -4,6 +4,9 @@ The rows from the bound `lo` up to `hi` are in the window. Those before `middle`
 the front of the two stacks, whose oldest row is `base`. When `lo` passes `middle`, all
 rows of the window move to the front in one backward pass.
 
+How floats are added up does not depend on where a loop began: the back has the rows of
+one block of time, and none at all once the first row of that block has left.
+
 Where the loop steps, the bounds move with it and a row is inserted without a branch.
 Where it skips times, `lo` moves first, so that only rows that stay are inserted: a
 tumbling window combines each of its rows once.
@@ -28,8 +31,10 @@ from tiltpy.loops.build import (
     conj,
     convert,
     disj,
+    eq,
     greatest,
     i64,
+    le,
     lt,
     select,
     sub,
@@ -42,6 +47,7 @@ from tiltpy.lowering.sweep.ranking import Rankings
 from tiltpy.lowering.sweep.recomputed_window import ClipWatch, WindowRows, recompute
 from tiltpy.lowering.sweep.restart import LeavesRestart, Restart
 from tiltpy.lowering.sweep.row_bounds import RowBound, RowBounds
+from tiltpy.lowering.sweep.window_blocks import WindowBlocks
 from tiltpy.lowering.sweep.window_elements import OF_ANY, Track, aggregate_of
 from tiltpy.ops import WHOLE_WINDOW
 from tiltpy.types import I64
@@ -104,6 +110,16 @@ class SlidingWindow(LeavesRestart):
             self.hi = bound(rows, "start", window.end - 1)
         self.middle = builder.fresh(f"{rows.name}.middle")
         self.base = builder.fresh(f"{rows.name}.base")
+        self.block_end = builder.fresh(f"{rows.name}.block")
+
+    @property
+    def blocks(self) -> WindowBlocks | None:
+        """The blocks at which its stacks are flipped, if it adds up floats."""
+        window = self.window
+        fixed = window.is_fixed and not window.by_row and self.low.cells is None
+        if not fixed or not any(track.rounds for track in self._stacks()):
+            return None
+        return WindowBlocks(self.rows, window.end - window.start, self.block_end)
 
     def reduce(self, node: Reduce) -> None:
         """Add a reduction over the window."""
@@ -138,6 +154,10 @@ class SlidingWindow(LeavesRestart):
             block.set(self.base, i64(0))
         for track in self._stacks():
             track.reset(block)
+        if self.blocks is not None:
+            self.blocks.start(block)
+            if self.steps:
+                self._restore(block, self.blocks)
         if not self.steps:
             for bound in (self.lo, self.hi):
                 bound.start(block)
@@ -146,6 +166,51 @@ class SlidingWindow(LeavesRestart):
         for whole in self.wholes.values():
             whole.start(block)
             self._fill(block, whole)
+
+    def _restore(self, block: Block, blocks: WindowBlocks) -> None:
+        """Insert the rows that the bounds enclose as if the loop had come from afar."""
+        restore, back = block.inner(), block.inner()
+        restore.set(blocks.end, blocks.end_at(sub(self.hi.row, i64(1))))
+        first = self.builder.fresh(f"{self.rows.name}.of.block")
+        restore.set(first, self.hi.row)
+        back.set(first, sub(first, i64(1)))
+        earlier = conj(lt(self.lo.row, first), blocks.has(first))
+        restore.add(While(earlier, back.body()))
+        begun = conj(eq(first, self.lo.row), blocks.has(first))
+        restore.set(first, select(begun, self.hi.row, first))
+        self._flip(restore, first)
+        row = self.builder.fresh(f"{self.rows.name}.there")
+        insertion = restore.inner()
+        for track in self._stacks():
+            track.insert(insertion, row, marks=False)
+        restore.add(For(row, first, self.hi.row, insertion.body()))
+        block.when(lt(self.lo.row, self.hi.row), restore)
+
+    def _flip_before(
+        self, block: Block, now: LExpr, stop: LExpr, newest: LExpr
+    ) -> None:
+        """Flip the rows before `stop` if the front is empty, or if a block is over.
+
+        It is if the `newest` row, which stands at `stop` if it is new, begins another.
+        """
+        blocks = self.blocks
+        if blocks is None:
+            self._flip_due(block, stop)
+            return
+        rarely = block.inner()
+        begins = rarely.name("begins", blocks.begins(newest))
+        rarely.set(self.block_end, select(begins, blocks.end_at(newest), blocks.end))
+        self._flip_due(rarely, stop, conj(begins, lt(self.middle, stop)))
+        # The time is at hand, and most rows begin no block.
+        over = le(self.block_end, add(now, i64(self.window.end - 1)))
+        block.when(disj(lt(self.middle, self.lo.row), over), rarely, rarely=True)
+
+    def _flip_due(self, block: Block, stop: LExpr, due: LExpr = FALSE) -> None:
+        """Flip the rows before `stop` if the front is empty, or if it is `due`."""
+        if self._stacks():
+            flip = block.inner()
+            self._flip(flip, stop)
+            block.when(disj(lt(self.middle, self.lo.row), due), flip)
 
     def _fill(self, block: Block, whole: WholeWindow) -> None:
         """Insert the rows that a loop which steps has already moved `hi` past."""
@@ -188,7 +253,7 @@ class SlidingWindow(LeavesRestart):
             if track.changed is not None:
                 block.set(track.changed, FALSE)
         if self.steps:
-            self._step(block)
+            self._step(block, now)
         else:
             self._run(block, now)
         self.now = now
@@ -200,18 +265,15 @@ class SlidingWindow(LeavesRestart):
         high = add(self.now, i64(self.window.end))
         return WindowRows(self.rows, self.lo.row, self.hi.row, low, high, mixed=False)
 
-    def _step(self, block: Block) -> None:
+    def _step(self, block: Block, now: LExpr) -> None:
         """Evict a row and insert a row, as the bounds have moved by one at most."""
         oldest = block.name("gone", greatest(sub(self.lo.row, i64(1)), i64(0)))
         newest = block.name("new", self.newest_row())
         moved = self._distance_bound().moved
         for track in self._row_tracks():
             track.evict(block, oldest, moved)
-        if self._stacks():
-            flip = block.inner()
-            old = sub(self.hi.row, select(self.hi.moved, i64(1), i64(0)))
-            self._flip(flip, flip.name("old", old))
-            block.when(lt(self.middle, self.lo.row), flip)
+        old = sub(self.hi.row, select(self.hi.moved, i64(1), i64(0)))
+        self._flip_before(block, now, old, newest)
         for track in self._row_tracks():
             track.insert(block, newest, self.hi.moved)
 
@@ -221,20 +283,25 @@ class SlidingWindow(LeavesRestart):
             self._run_limited(block, now)
             return
         self._pass(block, now)
-        behind, flip, insertions = block.inner(), block.inner(), block.inner()
+        behind, insertions = block.inner(), block.inner()
         self.hi.set(behind, self.lo.row)
         block.when(lt(self.hi.row, self.lo.row), behind)
-        if self._stacks():
-            self._flip(flip, self.hi.row)
-            block.when(lt(self.middle, self.lo.row), flip)
+        if self.blocks is None:
+            self._flip_due(block, self.hi.row)
+        else:
+            self._flip_before(insertions, now, self.hi.row, self.hi.row)
         for track in self._row_tracks():
             track.insert(insertions, self.hi.row)
         self.hi.run(block, now, insertions, to_row=self.own_row)
+        if self.blocks is not None:
+            # Where the loop skipped times, rows of one block may have come and left.
+            left = conj(lt(self.middle, self.hi.row), self.blocks.has(self.lo.row))
+            self._flip_due(block, self.hi.row, left)
 
     def _run_limited(self, block: Block, now: LExpr) -> None:
         """Insert the rows that `hi` passes, then move `lo`, which these move."""
         assert isinstance(self.lo, LimitedBound)
-        insertions, flip = block.inner(), block.inner()
+        insertions = block.inner()
         until = self.lo.find_limit(block, now)
         for track in self.tracks.values():
             track.insert(insertions, self.hi.row, marks=False)
@@ -244,9 +311,7 @@ class SlidingWindow(LeavesRestart):
         block.set(arrived, self.hi.row)
         self.hi.run(block, until, insertions, to_row=self.own_row)
         self._pass_limited(block, now, arrived)
-        if self._stacks():
-            self._flip(flip, self.hi.row)
-            block.when(lt(self.middle, self.lo.row), flip)
+        self._flip_due(block, self.hi.row)
 
     def _take_limited(self, block: Block, now: LExpr, row: LExpr) -> None:
         """Insert a row, and evict the one that it puts out of the window."""
@@ -258,10 +323,7 @@ class SlidingWindow(LeavesRestart):
         block.set(arrived, row)
         block.set(self.hi.row, add(row, i64(1)))
         self._pass_limited(block, now, arrived)
-        if self._stacks():
-            flip = block.inner()
-            self._flip(flip, self.hi.row)
-            block.when(lt(self.middle, self.lo.row), flip)
+        self._flip_due(block, self.hi.row)
         self.now = now
 
     def _pass_limited(self, block: Block, now: LExpr, arrived: Var) -> None:
@@ -297,10 +359,7 @@ class SlidingWindow(LeavesRestart):
             self._pass(block, now)
         else:
             self._distance_bound().catch_up(block, now, block.costs.caught_up_rows)
-        if self._stacks():
-            flip = block.inner()
-            self._flip(flip, row)
-            block.when(lt(self.middle, self.lo.row), flip)
+        self._flip_before(block, now, row, row)
         for track in self._row_tracks():
             track.insert(block, row)
         block.set(self.hi.row, add(row, i64(1)))

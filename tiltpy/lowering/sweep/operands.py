@@ -480,7 +480,14 @@ class SweepOperands:
         """The time ranges that the loop reads of each object."""
         points = (Read(p.object, p.offset - 1, p.offset) for p in self.cursors)
         windows = (r for window in self._every_window() for r in window_reads(window))
-        return self.whole_cells((*points, *windows))
+        return self.whole_cells((*points, *windows, *self._block_reads()))
+
+    def _block_reads(self) -> Iterator[Read]:
+        """Yield the time ranges in which a row has left a window, but not its block."""
+        for window, slide in self.windows.items():
+            if isinstance(slide, SlidingWindow) and slide.blocks is not None:
+                low = window.start - slide.blocks.ticks
+                yield Read(window.object, low, window.end)
 
     def _every_window(self) -> Iterable[Window]:
         return dict.fromkeys((*self.windows, *(window for window, _ in self.present)))

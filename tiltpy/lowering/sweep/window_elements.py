@@ -184,6 +184,12 @@ class Track:
             for t in aggregate.types
         )
 
+    @property
+    def rounds(self) -> bool:
+        """Whether it has a state that depends on the order of additions."""
+        kinds = (kind for aggregate in self.running for kind in aggregate.types)
+        return any(kind.is_float for kind in kinds)
+
     def count(self) -> Var:
         """The number of snapshots in the running states."""
         if COUNT in self.running:

@@ -2,7 +2,8 @@
 
 The suffixes of a block of vectors are made once a block; merged with the running prefix
 of the next one they are the windows that reach from one into the other. Three merges a
-vector, however long the window.
+vector, however long the window. Blocks begin at multiples of their length, wherever a
+loop begins: so floats are always added up alike.
 """
 
 from collections.abc import Callable
@@ -161,9 +162,14 @@ class Blocks:
             inner.add(Store(array, at, running[component]))
         block.add(While(lt(i64(0), vector), inner.body()))
 
-    def start(self, block: Block) -> None:
-        """Set an empty block after one of identities, before the loop."""
-        block.set(self.number, i64(0))
+    @property
+    def rounds(self) -> bool:
+        """Whether it matters for its states where blocks begin."""
+        return any(kind.is_float for kind in self.aggregate.types)
+
+    def start(self, block: Block, vector: LExpr) -> None:
+        """Go before the loop to its first vector, all before which are identities."""
+        block.set(self.number, Bin("%", vector, i64(self.vectors), I64))
         vector = self.builder.fresh("vector")
         block.set(vector, i64(0))
         clear = block.inner()

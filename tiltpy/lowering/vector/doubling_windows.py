@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from tiltpy.abi.signature import LANES
 from tiltpy.aggregates.aggregate import Aggregate, State
 from tiltpy.emit.builder import Block, KernelBuilder
-from tiltpy.loops.nodes import Num, Splat
+from tiltpy.loops.nodes import LExpr, Num, Splat
 from tiltpy.lowering.vector.block_windows import Blocks
 from tiltpy.lowering.vector.history import History
 
@@ -205,12 +205,12 @@ class WindowFold:
         windows = [sequence for _, sequence in self.windows.values()]
         return [*self.levels.values(), *windows, *self.delays]
 
-    def start(self, block: Block) -> None:
-        """Set the variables before the loop."""
+    def start(self, block: Block, vector: LExpr) -> None:
+        """Set the variables before the loop, whose first round has a `vector`."""
         for sequence in self._sequences():
             sequence.start(block)
         for blocks in self.blocks:
-            blocks.start(block)
+            blocks.start(block, vector)
 
     def advance(self, block: Block) -> None:
         """End a round of the loop."""

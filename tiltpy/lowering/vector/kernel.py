@@ -214,8 +214,14 @@ class _VectorKernel:
         kernel = LoopKernel(builder.slot_numbers(), arrays, self.block.body())
         reads = tuple(self._read(name) for name in self.geometry.inputs)
         multiple, around = self.geometry.multiple, self.warm + self.plan.lag
+        has_blocks = any(loop.has_blocks for loop in self.lowered)
         aligned_range = AlignedRange(
-            multiple, self.geometry.low % multiple, reads, around, self.geometry.finest
+            multiple,
+            self.geometry.low % multiple,
+            self.plan.unit if has_blocks else multiple,
+            reads,
+            around,
+            self.geometry.finest,
         )
         outputs = self.plan.query.outputs
         order = {loop.name: loop for loop in loops}

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from tiltpy.abi.signature import Shape
+from tiltpy.abi.signature import LANES, Shape
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.cell_arrays import CellArrays
 from tiltpy.emit.join_snapshots import unsign_zeros
@@ -15,8 +15,8 @@ from tiltpy.ir.nodes import (
     TemporalExpr,
     Time,
 )
-from tiltpy.loops.build import TRUE, add, i64, mul
-from tiltpy.loops.nodes import Lane, LExpr, Var
+from tiltpy.loops.build import TRUE, add, i64, mul, sub
+from tiltpy.loops.nodes import Bin, Lane, LExpr, Var
 from tiltpy.lowering.vector.cell_values import Outcome
 from tiltpy.lowering.vector.cuts import LaneCuts
 from tiltpy.lowering.vector.history import History, StreamedObject
@@ -44,6 +44,11 @@ class LaneLoop:
         self.cuts = LaneCuts(self.view, self._leaf)
         self.has_windows = False
 
+    @property
+    def has_blocks(self) -> bool:
+        """Whether states of some windows depend on where blocks begin."""
+        return self.windows.has_blocks
+
     def shape(self) -> Shape:
         """The shape of the loop: a stencil if it has looked at neighbours."""
         past = any(history.past for history in self._histories())
@@ -67,7 +72,15 @@ class LaneLoop:
         for history in self._histories():
             history.start(block)
         self.cuts.start(block)
-        self.windows.start(block)
+        vector = self._first_vector(block) if self.has_blocks else i64(0)
+        self.windows.start(block, vector)
+
+    def _first_vector(self, block: Block) -> LExpr:
+        """The number of the loop's first vector, counted from the epoch on."""
+        geometry = self.plan.geometry
+        ticks = i64(self.view.reader.tdom.precision * LANES)
+        first = sub(self.low, i64(geometry.low % geometry.multiple + self.plan.warm_up))
+        return block.name("vector", Bin("//", first, ticks, I64))
 
     def advance(self, block: Block) -> None:
         """End a round of the loop."""

@@ -69,6 +69,9 @@ class PaneLoop:
     def enter(self, tile: Block, first: LExpr) -> None:
         """Enter the loop over a tile: nothing is common to its cells."""
 
+    has_blocks = False
+    """No state depends on where blocks begin: panes are folded one by one."""
+
     def start(self, block: Block) -> None:
         """Start: the pane before the first was empty."""
         for var, _ in self.before:

@@ -44,10 +44,16 @@ class LaneWindows:
         self.folds: dict[tuple[str, Expr, Aggregate], WindowFold] = {}
         self.ends: dict[tuple[str, Expr], tuple[int, int]] = {}
 
-    def start(self, block: Block) -> None:
-        """Set the variables before the loop."""
+    @property
+    def has_blocks(self) -> bool:
+        """Whether states of some windows depend on where blocks begin."""
+        folds = self.folds.values()
+        return any(blocks.rounds for fold in folds for blocks in fold.blocks)
+
+    def start(self, block: Block, vector: LExpr) -> None:
+        """Set the variables before the loop, whose first round has a `vector`."""
         for fold in self.folds.values():
-            fold.start(block)
+            fold.start(block, vector)
 
     def advance(self, block: Block) -> None:
         """End a round of the loop."""

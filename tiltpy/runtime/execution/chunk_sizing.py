@@ -122,5 +122,5 @@ def vector_interval(
         return None
     halo = max((read.high - read.low for read in reads), default=0)
     interval = max(-(-length // chunks), costs.halos * halo)
-    multiple = lcm(vector.aligned_range.multiple, alignment(vector.kernel.signature))
+    multiple = lcm(vector.aligned_range.step, alignment(vector.kernel.signature))
     return -(-interval // multiple) * multiple

@@ -21,7 +21,7 @@ from tiltpy.runtime.execution.chunk_sizing import (
 from tiltpy.runtime.execution.row_slices import TimeRanges
 from tiltpy.runtime.execution.run_coverage import RunCoverage
 from tiltpy.runtime.execution.time_domain import cut_chunks
-from tiltpy.runtime.execution.vector_range import VectorRange
+from tiltpy.runtime.execution.vector_range import VectorRange, last_seam
 from tiltpy.runtime.execution.visit_bounds import MAX_CELLS, Coverage
 
 Chunks = Coverage[int] | Coverage[I64Array] | TimeRanges
@@ -77,6 +77,7 @@ class RunChunks:
             every_cell=every_cell,
             phase=self._phase(),
         )
+        cuts = self._align(cuts)
         if self.rule is not ChunkRule.WORK:
             return cuts
         ranked = self._keeps_structures()
@@ -97,6 +98,15 @@ class RunChunks:
     def _keeps_structures(self) -> bool:
         """Whether a loop keeps structures of windows."""
         return any(loop.structures for loop in self.signature.loops)
+
+    def _align(self, cuts: Times) -> Times:
+        """Move cuts in the vector kernel's range to where its calls may begin."""
+        if self.vector is None:
+            return cuts
+        inside = (self.vector.low < cuts) & (cuts < self.vector.high)
+        seams = last_seam(self.vector.aligned_range, cuts)
+        seams = np.maximum(seams, self.vector.low)
+        return np.unique(np.where(inside, seams, cuts))
 
     def _phase(self) -> int:
         """Find a phase by which all chunks of a vector kernel but one are as long."""

@@ -14,6 +14,7 @@ from tiltpy.costs import Costs
 from tiltpy.plan.run_plan import VectorFacts
 from tiltpy.runtime.arrays.dtypes import BoolArray, Times
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
+from tiltpy.runtime.execution.call_numbers import N
 from tiltpy.runtime.execution.dense_output import DenseOutput, whole_vectors
 from tiltpy.runtime.execution.kernel import Kernel
 from tiltpy.runtime.execution.time_domain import Domain
@@ -21,6 +22,21 @@ from tiltpy.types import ENDLESS
 
 FIRST_TIME = ENDLESS - 2**63 + 1
 """The first time from which a kernel can count ticks up to `ENDLESS`."""
+
+
+def first_low(aligned: AlignedRange, times: N) -> N:
+    """The first times from these on at which a range may begin."""
+    return times + (aligned.phase - times) % aligned.step
+
+
+def last_high(aligned: AlignedRange, times: N) -> N:
+    """The last times up to these at which a range may end."""
+    return times - (times - aligned.phase) % aligned.multiple
+
+
+def last_seam(aligned: AlignedRange, times: N) -> N:
+    """The last times up to these at which a range may end and the next begin."""
+    return times - (times - aligned.phase) % aligned.step
 
 
 def find_sampling_grid(buffer: SnapshotBuffer, costs: Costs) -> SamplingGrid | None:
@@ -51,17 +67,16 @@ class VectorRange:
 
     def fit(self, low: Times, high: Times) -> BoolArray:
         """Which of some chunks `(low[k], high[k]]` it can compute."""
-        multiple, phase = self.aligned_range.multiple, self.aligned_range.phase
         inside = (self.low <= low) & (high <= self.high)
-        aligned = ((low - phase) % multiple == 0) & ((high - phase) % multiple == 0)
-        fitting: BoolArray = inside & aligned
+        begins = first_low(self.aligned_range, low) == low
+        ends = last_high(self.aligned_range, high) == high
+        fitting: BoolArray = inside & begins & ends
         return fitting
 
     def within(self, low: int, high: int) -> "VectorRange | None":
         """Narrow it to a part of its time range; None where nothing is left."""
-        multiple, phase = self.aligned_range.multiple, self.aligned_range.phase
-        low, high = max(self.low, low), min(self.high, high)
-        low, high = low + (phase - low) % multiple, high - (high - phase) % multiple
+        low = first_low(self.aligned_range, max(self.low, low))
+        high = last_high(self.aligned_range, min(self.high, high))
         return replace(self, low=low, high=high) if low < high else None
 
     def facts(self, rows: Mapping[str, SnapshotBuffer]) -> VectorFacts:
@@ -121,8 +136,7 @@ def find_vector_range(
     if seen:  # where it sees no row of any input, other kernels need no time at all
         lows.append(min(low for low, _ in seen))
         highs.append(max(high for _, high in seen))
-    low = max(lows) + (aligned.phase - max(lows)) % aligned.multiple
-    high = min(highs) - (min(highs) - aligned.phase) % aligned.multiple
+    low, high = first_low(aligned, max(lows)), last_high(aligned, min(highs))
     return VectorRange(kernel, aligned, low, high) if low < high else None
 
 

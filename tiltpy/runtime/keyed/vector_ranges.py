@@ -22,7 +22,9 @@ from tiltpy.runtime.execution.key_domains import Domains, RowsByKey
 from tiltpy.runtime.execution.vector_range import (
     FIRST_TIME,
     find_sampling_grid,
+    first_low,
     has_covered,
+    last_high,
 )
 from tiltpy.runtime.ingest.keys import Groups
 
@@ -152,8 +154,7 @@ def _time_ranges(
         lows.append(reduce(np.minimum, firsts))
         highs.append(reduce(np.maximum, lasts))
     low, high = reduce(np.maximum, lows), reduce(np.minimum, highs)
-    multiple, phase = aligned.multiple, aligned.phase
-    return low + (phase - low) % multiple, high - (high - phase) % multiple
+    return first_low(aligned, low), last_high(aligned, high)
 
 
 def _bounds(rows: RowsByKey) -> tuple[Times, Times, bool]:
