@@ -98,15 +98,17 @@ class KeyBatch:
         self, grids: KeyVectorRanges, scratch: ScratchArrays
     ) -> dict[str, KeySnapshots]:
         loops = {loop.name: loop for loop in grids.kernel.signature.loops}
+        # The sweep kernel may have finer cells than the vector kernel.
+        swept = {loop.name: loop for loop in self.sweep.signature.loops}
         edges = RangeEdges.of(grids)
         owned = {
-            name: edges.cells(loop.tdom, self.ranges[name], grids)
-            for name, loop in loops.items()
+            name: edges.cells(swept[name].tdom, self.ranges[name], grids)
+            for name in loops
         }
         made = self._sweep(owned, self.keys[edges.keys], scratch, near=True)
         beside = {
-            name: Beside.of(made[name], owned[name], loop, edges)
-            for name, loop in loops.items()
+            name: Beside.of(made[name], owned[name], swept[name], edges)
+            for name in loops
         }
         served = np.flatnonzero(grids.some)
         calls = VectorBatch(
