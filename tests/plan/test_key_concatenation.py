@@ -77,8 +77,8 @@ w = TDom(-∞, ∞, 6)
 ~o[w] = ~a[w] + ~x[w+30]
 """
     ).query
-    assert common_precision(query) == 12
-    assert furthest_reach(query) >= 30 + 12
+    assert common_precision(query) == 60
+    assert furthest_reach(query) >= 30 + 60
 
 
 @pytest.mark.parametrize(

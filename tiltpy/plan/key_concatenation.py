@@ -75,8 +75,13 @@ def _windows(definition: TemporalExpr) -> Iterator[Window]:
 
 
 def common_precision(query: Query) -> int:
-    """Find the ticks by which all grids of a query can be shifted."""
-    return lcm(*(definition.tdom.precision for definition in query.definitions))
+    """Find the ticks by which all grids, and the blocks of windows, can be shifted.
+
+    Blocks are as long as their window, and begin at multiples of that.
+    """
+    windows = (w for definition in query.definitions for w in _windows(definition))
+    lengths = {window.end - window.start for window in windows}
+    return lcm(*(each.tdom.precision for each in query.definitions), *lengths)
 
 
 def furthest_reach(query: Query) -> int:
