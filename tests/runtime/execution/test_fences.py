@@ -16,7 +16,15 @@ def test_kernels_stay_within_their_arrays(
     module: str, side: str, *, deep: bool
 ) -> None:
     first = 0 if side == "high" else 10_000
-    last = first + (DEEP_CASES if deep else CASES)
+    run(module, first, first + (DEEP_CASES if deep else CASES), side)
+
+
+def test_an_empty_window_is_not_asked_for_the_row_that_it_cut() -> None:
+    run("fences", 30_023, 30_024, "low")
+
+
+def run(module: str, first: int, last: int, side: str) -> None:
+    """Run cases between fences in a process of its own."""
     command = [
         sys.executable,
         "-m",

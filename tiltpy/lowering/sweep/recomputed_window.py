@@ -151,7 +151,8 @@ class ClipWatch:
         Rows after it were inserted since; where they are φ nothing else shows that.
         """
         row = block.builder.fresh("cut.newest")
-        block.set(row, sub(window.stop, i64(1)))
+        # A condition of a loop reads it even where the window is empty.
+        block.set(row, greatest(sub(window.stop, i64(1)), i64(0)))
         before = sub(window.high, self.low.step)
         back = block.inner()
         back.set(row, sub(row, i64(1)))
