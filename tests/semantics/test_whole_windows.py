@@ -5,7 +5,9 @@ from random import Random
 
 import pytest
 
+import tiltpy as tilt
 from tests.compiled import random_setting
+from tests.plain import steps
 from tests.random.whole_windows import random_whole_case
 from tests.semantics.test_properties import check
 from tiltpy.frontend.parse import parse
@@ -24,3 +26,13 @@ def test_random_whole_windows(batch: int, *, deep: bool) -> None:
             setting = replace(setting, small=bool(seed % 3))
             difference = check(case, setting, exact=True)
             assert difference is None, f"seed {seed}, {setting}\n{difference}"
+
+
+@pytest.mark.parametrize("condition", ["v == φ", "v < 0"])
+@pytest.mark.parametrize("reduction", ["nunique(*)", "quantile(*, 0.3)", "modes(*, 2)"])
+def test_a_window_of_which_nothing_contributes_is_null(
+    reduction: str, condition: str
+) -> None:
+    elements = f"v for v in ~x[t-3 : t] if {condition}"
+    query = tilt.parse(f"input x : i64\n~o[t] = {reduction.replace('*', elements)}")
+    assert query.run(x=steps([3, 4, 7, 9], "i64")).num_rows == 0

@@ -35,7 +35,7 @@ from tiltpy.loops.build import (
     select,
     sub,
 )
-from tiltpy.loops.nodes import Array, Bin, For, LExpr, Num, Store, Var, While
+from tiltpy.loops.nodes import Array, Bin, For, LExpr, Num, Splat, Store, Var, While
 from tiltpy.lowering.sweep.end_order import EndOrder
 from tiltpy.lowering.sweep.order_keys import (
     DenseKeys,
@@ -118,7 +118,7 @@ class Ranking:
         each = block.inner()
         key, exists = keys.read(each, row)
         distance = convert(Bin("-", key, keys.low, U64), I32)
-        place = select(exists, distance, Num(NOWHERE, I32))
+        place = Splat(select(exists, distance, Num(NOWHERE, I32)), I32)
         each.add(Store(self.rank, row, place))
         block.add(For(row, i64(0), self.rows.count, each.body(), LANES))
         block.set(self.count, add(convert(keys.span, I64), i64(1)))
