@@ -7,9 +7,13 @@ earlier partition began, and whether the last one goes on.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import lcm
 
+from tiltpy.abi.signature import LANES
 from tiltpy.engines.engine import Engine
-from tiltpy.ir.nodes import Query, TemporalExpr
+from tiltpy.ir.nodes import Query, Reduce, TemporalExpr
+from tiltpy.ir.reductions import rounds
+from tiltpy.ir.traversal import walk
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrow.timestamps import OutputStamp
 from tiltpy.runtime.execution.kernel import Kernels
@@ -62,15 +66,26 @@ VECTORS = 128
 """Cells that vector kernels read beyond what they need, at most."""
 
 
-def halo_lengths(
-    query: Query, *, same_bits: bool = False
-) -> dict[str, tuple[int, int]]:
+def seam_interval(query: Query) -> int:
+    """Find the ticks of which partitions are multiples.
+
+    If the query adds up floats those are whole vectors of the cells of each object:
+    vector kernels then serve from seam to seam, and round as in a whole run.
+    """
+    bodies = (definition.body for definition in query.definitions)
+    nodes = (node for body in bodies for node in walk(body))
+    if not any(isinstance(node, Reduce) and rounds(node) for node in nodes):
+        return 1
+    return LANES * lcm(*(made.tdom.precision for made in query.definitions))
+
+
+def halo_lengths(query: Query) -> dict[str, tuple[int, int]]:
     """Ticks before and behind a partition in which it needs events, by input.
 
     From the boundaries of the query, for its own cells and the one on either side that
-    its seams need. An input that nothing refers to is not in it. With
-    `same_bits` there is more: vector kernels read beyond what they need, and must serve
-    up to the seams if sums are to round as in a whole run.
+    its seams need. An input that nothing refers to is not in it. If the query adds up
+    floats there is more: vector kernels read beyond what they need, and must serve up
+    to the seams, and blocks of time are as long as their windows.
     """
     rounding = sum(made.tdom.precision for made in query.definitions)
     reach_of: dict[str, tuple[int, int]] = {}
@@ -84,7 +99,7 @@ def halo_lengths(
                 max(back, boundary.back.ticks + step + rounding),
                 max(ahead, boundary.ahead.ticks + step),
             )
-    if same_bits:
+    if seam_interval(query) > 1:
         for name, (back, ahead) in reach_of.items():
             more = back + ahead + VECTORS * rounding
             reach_of[name] = back + more, ahead + more

@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from tiltpy.api import CompiledQuery, parse
 from tiltpy.compiler.output_selection import select_outputs
-from tiltpy.engines.partition import halo_lengths
+from tiltpy.engines.partition import halo_lengths, seam_interval
 from tiltpy.errors import TiltError
 from tiltpy.frontend.surface import syntax
 from tiltpy.inputs import BoundFrame, bind
@@ -175,7 +175,7 @@ class SparkPlan:
         query = resolve_boundaries(select_outputs(self.query, (name,)))
         definition = query.definition(name)
         assert definition is not None
-        reaches = halo_lengths(query, same_bits=self.chunk is not None)
+        reaches = halo_lengths(query)
         used = [
             NumberedInput(number, self.sources[declared.name], query.unit)
             for number, declared in enumerate(query.inputs)
@@ -195,6 +195,7 @@ class SparkPlan:
             None if unbounded else self.chunk,
             1 if unbounded else PARTITIONS_PER_CORE * self._cores,
             max((back + ahead for back, ahead in reaches.values()), default=0),
+            seam_interval(query),
         )
         rows = shuffle_by_time(self._session, used, reaches, cutting)
         whole = rows.mapInArrow(partition_worker(task), spark_schema(task.schema))

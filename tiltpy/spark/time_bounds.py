@@ -35,7 +35,8 @@ class PartitionGrid:
     """The partitions into which an output's time is cut.
 
     `chunk` (ticks), where it is given, divides them; otherwise there are `partitions`
-    of them, or fewer. `reach` is lookback and lookahead together, in ticks.
+    of them, or fewer. `reach` is lookback and lookahead together, in ticks. Lengths are
+    multiples of `interval`.
     """
 
     definition: TemporalExpr
@@ -43,6 +44,7 @@ class PartitionGrid:
     chunk: int | None
     partitions: int
     reach: int
+    interval: int = 1
 
 
 def find_bounds(
@@ -122,6 +124,8 @@ def _add_partitions(
         copied = divide_upward(around, sql.lit(min(MOST_COPIES * chunk, LONGEST)))
         # Spark folds constants of rows that are left out, too: nothing is divided by 0.
         step = sql.greatest(several, copied, sql.lit(1)) * chunk
+    interval = sql.lit(grid.interval)
+    step = divide_upward(step, interval) * interval
     bounds = bounds.withColumn("step", step.cast("long"))
     start, step = sql.col("start"), sql.col("step")
     bounds = bounds.withColumn("base", start - sql.pmod(start, step))
