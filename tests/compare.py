@@ -113,6 +113,12 @@ def same_number(one: Atom | None, other: Atom | None, within: float) -> bool:
     return abs(one - other) <= within
 
 
+def _divides(node: Reduce) -> bool:
+    """Whether the elements that are added up are rounded, as they see a mean."""
+    seen = (inner for inner in walk(node.element) if isinstance(inner, Reduce))
+    return any(inner.reduction == "mean" for inner in seen)
+
+
 def is_rough(query: Query, name: str) -> bool:
     """Whether an object depends on what rounds differently from engine to engine."""
     definition = query.definition(name)
@@ -123,7 +129,10 @@ def is_rough(query: Query, name: str) -> bool:
     own = (reduction for reduction in query.reductions if reduction.name in used)
     inside = (node for each in own for _, c in clauses(each) for node in walk(c))
     return any(
-        (isinstance(node, Reduce) and node.reduction in ROUGH_REDUCTIONS)
+        (
+            isinstance(node, Reduce)
+            and (node.reduction in ROUGH_REDUCTIONS or _divides(node))
+        )
         or (isinstance(node, Call) and node.function in LIBRARY_FUNCTIONS)
         for node in chain(nodes, inside)
     ) or any(is_rough(query, other) for other in _objects(nodes))

@@ -742,6 +742,6 @@ def test_all_that_tests_lower_is_verified() -> None:
     options = CompileOptions(cache=False)
     with patch.object(stages, "lower", lower_badly):
         with pytest.raises(AssertionError, match="v = j: a variable is assigned"):
-            QueryKernels(query, layouts, options)
+            QueryKernels(query, layouts, options).sweep_code.lower()
         with patch.object(stages, "VERIFY_KERNELS", new=False):
-            QueryKernels(query, layouts, options)
+            QueryKernels(query, layouts, options).sweep_code.lower()

@@ -37,11 +37,10 @@ def _seen_row_by_row(
     for name in (definition.tdom.rows, definition.tdom.cells):
         if name is not None:
             yield name
-    present = {window for window, _ in present_folds(definition)}
+    for window, _ in present_folds(definition):
+        yield from window.objects
     for window in references(definition)[1]:
-        if window in present or not _sees_last_row(
-            definition, window, facts[window.object]
-        ):
+        if not _sees_last_row(definition, window, facts[window.object]):
             yield from window.objects
 
 
