@@ -35,12 +35,19 @@ QUERIES = {
     "longer than all": "~o[t] = sum(~x[t-9000 : t])",
     "struct": "~o[t] = { a = sum(~x[t-30 : t]), b = ~y[t], c = count(~y[t-9 : t]) }",
     "own": "~o[t] = net(i64(v) for v in ~x[t-30 : t])",
+    "own beside a sum": "~o[t] = { a = tally(~x[t-30 : t]), b = sum(~x[t-30 : t]) }",
 }
-NET = """\
+OWN = """\
 reduction net(v: i64) {
     init = 0
     acc = state + v
     deacc = state - v
+    result = state
+}
+reduction tally(v: f64) {
+    init = 0
+    acc = state + 1
+    deacc = state - 1
     result = state
 }
 """
@@ -57,7 +64,7 @@ WAYS = (
 @pytest.mark.parametrize("query", QUERIES)
 def test_steps(query: str, left: str, right: str) -> None:
     random = Random(f"{query} {left} {right}")  # noqa: S311
-    own = NET if query == "own" else ""
+    own = OWN if query.startswith("own") else ""
     text = f"{own}input x : f64\ninput y : f64\n{QUERIES[query]}\noutput ~o"
     for count in (3, 200):
         others = random.choice((count, count // 4, 2 * count))

@@ -182,7 +182,7 @@ class SlidingWindow(LeavesRestart):
         row = self.builder.fresh(f"{self.rows.name}.there")
         insertion = restore.inner()
         for track in self._stacks():
-            track.insert(insertion, row, marks=False)
+            track.append(insertion, row)
         restore.add(For(row, first, self.hi.row, insertion.body()))
         block.when(lt(self.lo.row, self.hi.row), restore)
 

@@ -274,6 +274,11 @@ class Track:
             insertion.set(self.changed, disj(self.changed, valid))
         block.when(TRUE if self._cheap() else moved, insertion)
 
+    def append(self, block: Block, row: LExpr) -> None:
+        """Add a row to the running states alone."""
+        value = element_of(block, self.rows, row, self.element)
+        self._merge(block, row, value, block.name("come", value.valid))
+
     def _cheap(self) -> bool:
         """Whether combining a row in vain costs less than a mispredicted branch."""
         calls = any(isinstance(node, Call) for node in walk(self.element))
