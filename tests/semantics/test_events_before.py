@@ -9,7 +9,8 @@ from unittest.mock import patch
 
 import pytest
 
-from tests.compiled import run_compiled
+from tests.compiled import Setting, run_compiled
+from tests.plain import check_engines
 from tests.random.events import (
     NearEventWriter,
     random_event_case,
@@ -62,3 +63,14 @@ def test_cases_reach_vectors_of_events() -> None:
         long += any(rows == 1 for rows in depths)
     assert reached >= 8
     assert long >= 3
+
+
+@pytest.mark.parametrize("window", ["t-15 : t-10", "t-30 : t-9", "t-24 : t-20"])
+def test_a_window_that_ends_before_the_nearest_rows_has_those_further_back(
+    window: str,
+) -> None:
+    random = Random(window)  # noqa: S311
+    rows = [(at, at + 1, float(at % 8)) for at in range(300) if random.random() < 0.8]
+    text = f"input x : f64\n~o[t] = ~x[t] != φ ? sum(~x[{window}]) : φ\noutput ~o"
+    settings = [Setting(points=True, vector=False), Setting(points=True, small=True)]
+    check_engines(text, {"x": rows}, settings=settings)

@@ -70,7 +70,7 @@ class EventVectors:
         level, *others = levels
         reads = _VectorReads(block, self.rows, row, self.depths)
         beyond = (
-            reads.inside(window, level + 1)
+            reads.reaches(window, level + 1)
             for window, rows in self.depths.items()
             if rows > level
         )
@@ -167,7 +167,15 @@ class _VectorReads:
 
         It ends at least `back` ticks before the event.
         """
-        time, end = self.end(0), self.end(back)
-        late = lt(add(time, i64(window.start)), end) if back else TRUE
-        soon = TRUE if -back <= window.end else le(end, add(time, i64(window.end)))
+        late = self.reaches(window, back) if back else TRUE
+        if -back <= window.end:
+            return late
+        soon = le(self.end(back), add(self.end(0), i64(window.end)))
         return conj(late, soon)
+
+    def reaches(self, window: Window, back: int) -> LExpr:
+        """The mask of the lanes whose row `back` before ends after the window starts.
+
+        It may end after the window, too: rows before it need not.
+        """
+        return lt(add(self.end(0), i64(window.start)), self.end(back))
