@@ -114,7 +114,7 @@ def same_number(one: Atom | None, other: Atom | None, within: float) -> bool:
 
 
 def _divides(node: Reduce) -> bool:
-    """Whether the elements that are added up are rounded, as they see a mean."""
+    """Test whether the elements that are added up are rounded, as they see a mean."""
     seen = (inner for inner in walk(node.element) if isinstance(inner, Reduce))
     return any(inner.reduction == "mean" for inner in seen)
 

@@ -33,8 +33,8 @@ class RunCosts:
     chunk_work: int = 1 << 21
     """Rows of all inputs, or cells, in a chunk, at most."""
     ranked_chunk_work: int = 1 << 17
-    """The same where a loop keeps structures of windows, 100 bytes a row: so they stay
-    in the caches (median)."""
+    """Rows or cells in a chunk, at most, where a loop keeps structures of windows, 100
+    bytes a row: so they stay in the caches (median)."""
     least_chunk_work: int = 1 << 16
     """Rows or cells in a chunk, at least, if there are fewer than `enough_chunks`."""
     enough_chunks: int = 12
@@ -232,7 +232,8 @@ class Costs:
     """Overlapping windows that a row may be in, at most, where each looks at its rows
     as a whole and anew (median of 1000, hopping)."""
     recounted_panes: int = 4
-    """The same where one counts its different values (nunique of 1000, hopping)."""
+    """Overlapping windows that a row may be in, at most, where each counts its
+    different values anew (nunique of 1000, hopping)."""
     sorted_rows: int = 512
     """Rows of a window up to which its values are kept in order, and moved as rows come
     and leave, rather than counted by rank (median)."""
@@ -246,8 +247,8 @@ class Costs:
     """Rows before an event that vectors of events read of all windows, at most, if any
     of them reads more than `dense_event_rows`: code is unrolled (compile time)."""
     dense_event_rows: int = LANES
-    """The same where events are at nearly all ticks, so that each row is in the window:
-    a visit to each tick is cheaper beyond (rows left out)."""
+    """Rows before an event that such vectors read, at most, where events are at nearly
+    all ticks: a visit to each tick is cheaper beyond (rows left out)."""
     long_moment_window: int = 64
     """Ticks of a window from which on its moments are better swept edge to edge
     (z-score, contiguous)."""

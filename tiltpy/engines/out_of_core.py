@@ -145,7 +145,7 @@ class _Stream:
         self.fresh = 0
         """Bytes of rows that were read since the last span."""
         self.expected = False
-        """Whether it is known if a vector kernel has a part in the first span."""
+        """The first span has told whether a vector kernel computes any of it."""
         self.vector: VectorRange | None = None
         self.every_cell: int | None = None
         """The precision of an object that has a snapshot in every cell, if any has."""

@@ -22,7 +22,7 @@ from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.elements import row_value
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.emit.values import LoopValue
-from tiltpy.ir.nodes import Expr, LastRows, Reduce, Window
+from tiltpy.ir.nodes import Expr, Reduce, Window
 from tiltpy.loops.build import (
     FALSE,
     INF,
@@ -39,13 +39,13 @@ from tiltpy.loops.build import (
     select,
     sub,
 )
-from tiltpy.loops.nodes import For, LExpr, Var, While
+from tiltpy.loops.nodes import For, LExpr, While
 from tiltpy.lowering.sweep.limited_bound import LimitedBound
 from tiltpy.lowering.sweep.low_edge import LowEdge
 from tiltpy.lowering.sweep.order_statistics import WholeWindow
 from tiltpy.lowering.sweep.ranking import Rankings
 from tiltpy.lowering.sweep.recomputed_window import ClipWatch, WindowRows, recompute
-from tiltpy.lowering.sweep.restart import LeavesRestart, Restart
+from tiltpy.lowering.sweep.restart import Restart
 from tiltpy.lowering.sweep.row_bounds import RowBound, RowBounds
 from tiltpy.lowering.sweep.window_blocks import WindowBlocks
 from tiltpy.lowering.sweep.window_elements import OF_ANY, Track, aggregate_of
@@ -53,14 +53,17 @@ from tiltpy.ops import WHOLE_WINDOW
 from tiltpy.types import I64
 
 
-class SlidingWindow(LeavesRestart):
-    """A window over rows that leave in order.
+class SlidingWindow:
+    """A window over rows that leave in order, as its distance says.
 
     `steps`: the loop moves its bounds. `leaps`: evicted rows may be passed several at
     once. `whole_rows`: only rows that lie inside as a whole are in it. `sorts`: the
     values of its few rows are kept in order. While it is `occupied` it is known to have
     rows.
     """
+
+    restart: Restart | None = None
+    """What limits it besides (see `LimitedWindow`)."""
 
     def __init__(
         self,
@@ -75,7 +78,6 @@ class SlidingWindow(LeavesRestart):
         low: LowEdge,
         whole_rows: bool = False,
         sorts: bool = False,
-        restart: Restart | None = None,
     ) -> None:
         self.builder = builder
         self.rankings = rankings
@@ -90,27 +92,22 @@ class SlidingWindow(LeavesRestart):
         self.clips = ClipWatch(window, low)
         self.now: LExpr = i64(0)
         self.own_row: LExpr | None = None
-        self.restart = restart
         self.occupied = False
-        bound = bounds.shared_bound if steps else bounds.new_bound
         self.lo: RowBound | LimitedBound
-        if window.limit is not None:
-            self.hi = bounds.new_bound(rows, "start", window.end - 1)
-            count = None
-            if isinstance(window.limit, LastRows):
-                count = window.limit.count
-            self.lo = LimitedBound(
-                builder, window, self.hi, count=count, restart=restart
-            )
-        elif whole_rows:
-            self.lo = bound(rows, "start", low.offset - 1)
-            self.hi = bound(rows, "end", window.end)
-        else:
-            self.lo = bound(rows, "end", low.offset)
-            self.hi = bound(rows, "start", window.end - 1)
+        self.lo, self.hi = self._make_bounds(bounds, whole_rows=whole_rows)
         self.middle = builder.fresh(f"{rows.name}.middle")
         self.base = builder.fresh(f"{rows.name}.base")
         self.block_end = builder.fresh(f"{rows.name}.block")
+
+    def _make_bounds(
+        self, bounds: RowBounds, *, whole_rows: bool
+    ) -> "tuple[RowBound | LimitedBound, RowBound]":
+        """Make the bounds of the rows that are in the window."""
+        rows, begin, end = self.rows, self.low.offset, self.window.end
+        bound = bounds.shared_bound if self.steps else bounds.new_bound
+        if whole_rows:
+            return bound(rows, "start", begin - 1), bound(rows, "end", end)
+        return bound(rows, "end", begin), bound(rows, "start", end - 1)
 
     @property
     def blocks(self) -> WindowBlocks | None:
@@ -221,15 +218,15 @@ class SlidingWindow(LeavesRestart):
             block.add(For(row, self.lo.row, self.hi.row, inner.body()))
 
     def _distance_bound(self) -> RowBound:
-        """The left bound of a window that its distance alone limits."""
+        """The left bound, which the window's distance alone limits."""
         assert isinstance(self.lo, RowBound)
         return self.lo
 
     def without_checks(self) -> "SlidingWindow":
-        """A copy for visits at which its bounds stay inside the rows."""
+        """Return a copy for visits at which its bounds stay inside the rows."""
         window = copy(self)
-        if isinstance(self.lo, RowBound):
-            window.lo = replace(self.lo, rows=replace(self.lo.rows, in_bounds=True))
+        lo = self._distance_bound()
+        window.lo = replace(lo, rows=replace(lo.rows, in_bounds=True))
         window.hi = replace(self.hi, rows=replace(self.hi.rows, in_bounds=True))
         return window
 
@@ -279,9 +276,6 @@ class SlidingWindow(LeavesRestart):
 
     def _run(self, block: Block, now: LExpr) -> None:
         """Move `lo`, then insert the rows that `hi` passes and that stay."""
-        if isinstance(self.lo, LimitedBound):
-            self._run_limited(block, now)
-            return
         self._pass(block, now)
         behind, insertions = block.inner(), block.inner()
         self.hi.set(behind, self.lo.row)
@@ -298,62 +292,9 @@ class SlidingWindow(LeavesRestart):
             left = conj(lt(self.middle, self.hi.row), self.blocks.has(self.lo.row))
             self._flip_due(block, self.hi.row, left)
 
-    def _run_limited(self, block: Block, now: LExpr) -> None:
-        """Insert the rows that `hi` passes, then move `lo`, which these move."""
-        assert isinstance(self.lo, LimitedBound)
-        insertions = block.inner()
-        until = self.lo.find_limit(block, now)
-        for track in self.tracks.values():
-            track.insert(insertions, self.hi.row, marks=False)
-        for whole in self.wholes.values():
-            whole.insert(insertions, self.hi.row)
-        arrived = self.builder.fresh(f"{self.rows.name}.arrived")
-        block.set(arrived, self.hi.row)
-        self.hi.run(block, until, insertions, to_row=self.own_row)
-        self._pass_limited(block, now, arrived)
-        self._flip_due(block, self.hi.row)
-
-    def _take_limited(self, block: Block, now: LExpr, row: LExpr) -> None:
-        """Insert a row, and evict the one that it puts out of the window."""
-        for track in self.tracks.values():
-            track.insert(block, row, marks=False)
-        for whole in self.wholes.values():
-            whole.insert(block, row)
-        arrived = self.builder.fresh(f"{self.rows.name}.arrived")
-        block.set(arrived, row)
-        block.set(self.hi.row, add(row, i64(1)))
-        self._pass_limited(block, now, arrived)
-        self._flip_due(block, self.hi.row)
-        self.now = now
-
-    def _pass_limited(self, block: Block, now: LExpr, arrived: Var) -> None:
-        """Move `lo` and evict the rows it passes.
-
-        Those from `arrived` on have come at this visit: only if they stay are they
-        changes.
-        """
-        passing, staying = block.inner(), block.inner()
-        seen_before = lt(self.lo.row, arrived)
-        for track in self.tracks.values():
-            if track.sees_evictions:
-                track.evict(passing, self.lo.row, TRUE, seen_before)
-        for whole in self.wholes.values():
-            whole.evict(passing, self.lo.row)
-        self.lo.run(block, now, passing)
-        row = self.builder.fresh(f"{self.rows.name}.new")
-        for track in self.tracks.values():
-            track.mark_row(staying, row)
-        if staying.statements:
-            first = block.name("first", greatest(arrived, self.lo.row))
-            block.add(For(row, first, self.hi.row, staying.body()))
-
     def take(self, block: Block, now: LExpr, row: LExpr) -> None:
         """Move to a time at which only this row, the next one, is inserted."""
         self.occupied = True
-        if isinstance(self.lo, LimitedBound):
-            block.set(self.hi.row, row)
-            self._take_limited(block, now, row)
-            return
         evicting = any(track.sees_evictions for track in self.tracks.values())
         if evicting or self.wholes:
             self._pass(block, now)
@@ -396,8 +337,7 @@ class SlidingWindow(LeavesRestart):
 
     def settle(self, block: Block) -> None:
         """Restore the bounds after visits that moved them other than by `advance`."""
-        if isinstance(self.lo, RowBound):
-            self.lo.set(block, self.lo.row)
+        self._distance_bound().set(block, self.lo.row)
         self.hi.set(block, self.hi.row)
 
     def _pass(self, block: Block, now: LExpr) -> None:
@@ -407,9 +347,10 @@ class SlidingWindow(LeavesRestart):
         observers: list[Track | WholeWindow] = [*changing, *self.wholes.values()]
         for track in observers:
             track.evict(passing, self.lo.row, lt(self.lo.row, self.hi.row))
-        if isinstance(self.lo, RowBound) and self.leaps and not observers:
-            self.lo.leap(block, self.low.follow(now), block.costs.leap_rows)
-        self.lo.run(block, self.low.follow(now), passing)
+        lo, until = self._distance_bound(), self.low.follow(now)
+        if self.leaps and not observers:
+            lo.leap(block, until, block.costs.leap_rows)
+        lo.run(block, until, passing)
 
     def _flip(self, block: Block, stop: LExpr) -> None:
         """Move all rows before `stop` to the front: combine suffixes, newest first."""
@@ -430,14 +371,11 @@ class SlidingWindow(LeavesRestart):
 
     def changes(self) -> list[LExpr]:
         """The first times of the loop at which the window has other rows."""
-        coming: LExpr = self.hi.due
-        if isinstance(self.lo, LimitedBound):
-            coming = self.lo.arrival
         leaving = self.lo.due if self.low.cells is None else INF
-        return [leaving, coming, *self.clips.changes]
+        return [leaving, self.hi.due, *self.clips.changes]
 
     def cut(self, element: Expr, *, bounds: bool) -> LExpr:
-        """Whether other snapshots contribute than at the visit before.
+        """Test whether other snapshots contribute than at the visit before.
 
         With `bounds`: or one is clipped elsewhere than at the grid point before.
         """

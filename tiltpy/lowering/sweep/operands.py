@@ -47,6 +47,7 @@ from tiltpy.lowering.sweep.cursors import (
 )
 from tiltpy.lowering.sweep.fifo_window import SlidingWindow
 from tiltpy.lowering.sweep.interval_cells import IntervalCells
+from tiltpy.lowering.sweep.limited_window import LimitedWindow
 from tiltpy.lowering.sweep.look_window import LookWindow, NearestLook
 from tiltpy.lowering.sweep.low_edge import LowEdge
 from tiltpy.lowering.sweep.present_window import PresentWindow
@@ -179,6 +180,18 @@ class SweepOperands:
                 if window.look == "nearest":
                     return NearestLook(self.builder, self.bounds, rows, window)
                 return LookWindow(self.builder, self.bounds, rows, window)
+            case WindowPlan.TWO_STACK if window.limit is not None:
+                return LimitedWindow(
+                    self.builder,
+                    self.bounds,
+                    rows,
+                    window,
+                    leaps=self.every_tick,
+                    rankings=self.rankings,
+                    low=low,
+                    sorts=window in self.plan.sorted,
+                    restart=self._restart(window),
+                )
             case WindowPlan.TWO_STACK:
                 return SlidingWindow(
                     self.builder,
@@ -195,7 +208,6 @@ class SweepOperands:
                     rankings=self.rankings,
                     low=low,
                     sorts=window in self.plan.sorted,
-                    restart=self._restart(window),
                 )
             case _:
                 assert_never(plan)
@@ -296,8 +308,8 @@ class SweepOperands:
 
     def _lasting_windows(
         self,
-    ) -> Iterator[RunningWindow | SlidingWindow | PresentWindow]:
-        lasting = RunningWindow | SlidingWindow | PresentWindow
+    ) -> Iterator[RunningWindow | LimitedWindow | PresentWindow]:
+        lasting = RunningWindow | LimitedWindow | PresentWindow
         for slide in (*self.windows.values(), *self.present.values()):
             if isinstance(slide, lasting) and slide.keeps_states:
                 yield slide

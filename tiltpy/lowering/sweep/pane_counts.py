@@ -46,7 +46,7 @@ from tiltpy.types import I32, I64, U64, Scalar, Struct
 
 _FREE, _NOTHING, _ONE = Num(-1, I32), Num(0, I32), Num(1, I32)
 _ROOM = 1 << 8
-"""How far the keys of a few values may lie apart to be counted in place."""
+"""Largest span of the keys of a few values that are counted in place."""
 
 
 class PaneCounts:
@@ -193,7 +193,7 @@ class PaneCounts:
         return LoopValue(self.node.type, None, occupied, tuple(fields))
 
     def _winner(self, block: Block) -> tuple[Var, Var]:
-        """Where the most frequent value stands first, and how often it is there.
+        """Return the first row of the most frequent value, and how often it is there.
 
         Of several it is the earliest; if there is none it is nowhere, no times.
         """

@@ -130,7 +130,7 @@ class SortedValues:
         block.when(self.is_due, due, rarely=True)
 
     def _search(self, block: Block, values: tuple[LExpr, ...]) -> list[Var]:
-        """How many values are less than each of these, by halves without branches."""
+        """Count the values less than each of these, by halves without branches."""
         rest = self.builder.fresh("rest")
         places = [self.builder.fresh("place") for _ in values]
         block.set(rest, self.size)

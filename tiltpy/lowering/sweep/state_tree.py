@@ -33,7 +33,7 @@ class TreeState(NamedTuple):
 
     @property
     def rounds(self) -> bool:
-        """Whether it has floats."""
+        """Test whether its state has floats."""
         return any(scalar.is_float for scalar in self.aggregate.types)
 
 
@@ -62,7 +62,7 @@ class StateTree:
 
     @property
     def wraps(self) -> bool:
-        """Whether a ring pays: rows in any order may be combined, up to the root."""
+        """Test whether a ring pays: rows may be combined in any order, to the root."""
         ordered = any(state.aggregate.ordered for state in self.arrays)
         return not ordered and any(state.rounds for state in self.arrays)
 

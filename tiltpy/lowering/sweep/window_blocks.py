@@ -28,16 +28,16 @@ class WindowBlocks:
         block.set(self.end, NEVER)
 
     def begins(self, row: LExpr) -> LExpr:
-        """Whether a row starts behind the block."""
+        """Test whether a row starts behind the block."""
         return le(self.end, self.rows.start_at(row))
 
     def end_at(self, row: LExpr) -> LExpr:
-        """Where the block ends in which a row starts."""
+        """Return the end of the block in which a row starts."""
         number = Bin("//", self.rows.start_at(row), i64(self.ticks), I64)
         return mul(add(number, i64(1)), i64(self.ticks))
 
     def has(self, row: LExpr) -> LExpr:
-        """Whether a row of this block or a later one stands before `row`."""
+        """Test whether a row of this block or a later one stands before `row`."""
         before = greatest(sub(row, i64(1)), i64(0))
         start = self.rows.start_at(before)
         return conj(lt(i64(0), row), le(self.end, add(start, i64(self.ticks))))
