@@ -3,8 +3,9 @@
 `python -m bench fusion`, `threads` or `buffers` (and names of workloads, if you like)
 draw the paper's figures 10, 8 and 9 as tables; `memory` is a run over more than fits,
 `median` a look at windows of growing length, `ablation` has each mechanism on and off,
-`spark` is one at Spark. Workloads that no kernel is tuned for are the family `offpath`,
-which has a table of its own; those of them that go on from row to row are `folds`.
+`spark` is one at Spark, `scaling` says how much of each workload threads can share.
+Workloads that no kernel is tuned for are the family `offpath`, which has a table of its
+own; those of them that go on from row to row are `folds`.
 """
 
 import argparse
@@ -18,7 +19,15 @@ from bench.measure import BenchOptions, measure
 from bench.peers.c.bandwidth import bandwidth
 from bench.peers.offpath import NAMES as OFFPATH_PEERS
 from bench.peers.registry import NAMES, missing
-from bench.reports import ablation, buffers, fusion, median, memory, threads
+from bench.reports import (
+    ablation,
+    buffers,
+    fusion,
+    median,
+    memory,
+    scaling,
+    threads,
+)
 from bench.reports.offpath import OffPathTable
 from bench.reports.table import Table
 from bench.workloads.catalogue import ALL
@@ -29,6 +38,7 @@ from bench.workloads.streams import Workload
 EVENTS = 20_000_000
 SEED = 2
 OFF_THE_PATH, FOLDS = "offpath", "folds"
+SCALING = "scaling"
 FAMILIES = (*dict.fromkeys(workload.family for workload in ALL), OFF_THE_PATH, FOLDS)
 
 
@@ -56,13 +66,21 @@ def main() -> int:
     """Parse the arguments, measure, print; 1 if a peer found something else."""
     parser = _parser()
     args = parser.parse_args()
-    figure = FIGURES.get(args.names[0]) if args.names else None
-    names = args.names[1:] if figure else args.names
+    first = args.names[0] if args.names else ""
+    figure = FIGURES.get(first)
+    names = args.names[1:] if figure or first == SCALING else args.names
     peers = _peers(parser, args.peers)
     events = args.events or EVENTS
     options = BenchOptions(events, args.seed, args.repeat, tuple(args.workers), peers)
     chosen = _workloads(parser, names, args.family)
     untuned = _off_the_path(names, args.family)
+    if first == SCALING:
+        print(_conditions(None, options.repeat))
+        every = not names and args.family is None
+        some = [*chosen, *(OFFPATH if every else untuned)]
+        for line in scaling.lines(some, options):
+            print(line, flush=True)
+        return 0
     if figure is not None and untuned:
         parser.error(f"no figure is drawn of workloads of the family {OFF_THE_PATH}")
     if figure is not None:
@@ -120,7 +138,7 @@ def _workloads(
     known = [one.name for one in ALL] + [one.name for one in OFFPATH]
     for name in names:
         if name not in known:
-            listed = "; ".join([*FIGURES, *known])
+            listed = "; ".join([*FIGURES, SCALING, *known])
             parser.error(f"no workload {name!r}; there are {listed}")
     return [
         workload

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import tiltpy as tilt
@@ -15,21 +15,30 @@ TILTPY = "tiltpy"
 
 
 class Subject:
-    """A workload's query over its rows, by one worker."""
+    """A workload's query over its rows, by one worker unless more are asked for."""
 
     def __init__(self, workload: OffPath, inputs: Inputs) -> None:
         self._workload = workload
-        self._inputs = inputs
         self._query = tilt.parse(workload.query, name=workload.name)
-        self._bound = self._bind()
+        self._bound: dict[str, Any] = {
+            name: rows.bind() for name, rows in inputs.items()
+        }
 
-    def run(self) -> tilt.Result:
+    def run(self, workers: int = 1) -> tilt.Result:
         """Run over rows that are bound, or that nobody has looked at before."""
         given = self._bound if self._workload.bound else self._bind()
+        return self._run(given, workers)
+
+    def first(self, workers: int) -> tilt.Result:
+        """Run over rows that nobody has looked at before."""
+        return self._run(self._bind(), workers)
+
+    def _run(self, given: dict[str, Any], workers: int) -> tilt.Result:
         with warnings.catch_warnings():
             # One row of the tie is hidden where results are those at events.
             warnings.simplefilter("ignore", tilt.TiltWarning)
-            return self._query.run(workers=1, order=self._workload.order, **given)
+            order = self._workload.order
+            return self._query.run(workers=workers, order=order, **given)
 
     def run_to_rows(self) -> object:
         """Run; rows in order of time are sorted when their table is asked for."""
@@ -37,7 +46,8 @@ class Subject:
         return result.to_arrow() if self._workload.order == "time" else result
 
     def _bind(self) -> dict[str, Any]:
-        return {name: rows.bind() for name, rows in self._inputs.items()}
+        """Bind the tables once more: nothing is known about them."""
+        return {name: replace(binding) for name, binding in self._bound.items()}
 
 
 @dataclass(frozen=True, slots=True)

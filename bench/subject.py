@@ -1,6 +1,7 @@
 """tiltpy as its users call it: a query over data in memory, from it to a result."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -44,8 +45,7 @@ class Subject:
         options: tilt.CompileOptions | None = None,
     ) -> None:
         self._query = tilt.parse(workload.query, name=workload.name, options=options)
-        self._bind = partial(bound, workload, streams)
-        self._inputs = self._bind()
+        self._inputs = bound(workload, streams)
 
     def run(self, workers: int) -> tilt.Result:
         """What is timed: all of `query.run`."""
@@ -55,9 +55,14 @@ class Subject:
         """A run with some workers."""
         return partial(self.run, workers)
 
-    def with_grouping(self, workers: int) -> Callable[[], tilt.Result]:
+    def first(self, workers: int) -> tilt.Result:
         """A run over rows that nobody has looked at before: keys come in any order."""
-        return lambda: self._query.run(workers=workers, **self._bind())
+        again = {name: replace(binding) for name, binding in self._inputs.items()}
+        return self._query.run(workers=workers, **again)
+
+    def with_grouping(self, workers: int) -> Callable[[], tilt.Result]:
+        """A first look with some workers."""
+        return partial(self.first, workers)
 
     def with_times(self, workers: int) -> Runner:
         """The same, and then a table of the result, with columns `start` and `end`."""
