@@ -111,6 +111,11 @@ class KeyCosts:
     """Rows in a batch of keys, at most: so that its arrays stay in the caches."""
     batch_keys: int = 1 << 12
     """Keys in a batch, at most."""
+    joined_batches: int = 4
+    """Batches that share a call, at most: to prepare one takes a quarter of a
+    millisecond (session start by key)."""
+    worker_calls: int = 4
+    """Calls of batches for each of several workers, at least, if batches are joined."""
     vector_rows: int = 1 << 8
     """Rows from which on a vector kernel may serve a key: it visits each key's halo,
     and leaves its edges to calls of the sweep kernel."""

@@ -81,6 +81,9 @@ w = TDom(-∞, ∞, 6)
     assert furthest_reach(query) >= 30 + 60
 
 
+BATCHES = KeyCosts(batch_rows=10, batch_keys=4, many_rows=50)
+
+
 @pytest.mark.parametrize(
     ("rows", "ranges"),
     [
@@ -95,6 +98,25 @@ w = TDom(-∞, ∞, 6)
 def test_keys_of_few_rows_are_concatenated(
     rows: list[int], ranges: list[tuple[int, int, bool]]
 ) -> None:
-    costs = KeyCosts(batch_rows=10, batch_keys=4, many_rows=50)
     offsets = offsets_of(np.array(rows, np.int64))
-    assert list(plan_key_ranges(offsets, costs)) == [KeyRange(*each) for each in ranges]
+    found = list(plan_key_ranges(offsets, BATCHES))
+    assert found == [KeyRange(*each) for each in ranges]
+
+
+@pytest.mark.parametrize(
+    ("rows", "ranges"),
+    [
+        ([1] * 50, [(0, 20, True), (20, 40, True), (40, 50, True)]),
+        ([5, 5] + [1] * 20, [(0, 2, False), (2, 22, True)]),
+        (
+            [1] * 10 + [5, 5] + [1] * 10,
+            [(0, 10, True), (10, 12, False), (12, 22, True)],
+        ),
+    ],
+)
+def test_batches_of_concatenated_keys_are_joined(
+    rows: list[int], ranges: list[tuple[int, int, bool]]
+) -> None:
+    offsets = offsets_of(np.array(rows, np.int64))
+    found = list(plan_key_ranges(offsets, BATCHES, joined=2))
+    assert found == [KeyRange(*each) for each in ranges]

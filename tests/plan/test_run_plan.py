@@ -9,7 +9,12 @@ import pytest
 import tiltpy as tilt
 from tests.costs import USERS_RUN, costing
 from tiltpy.costs import Costs, KeyCosts, PreaggregationCosts, RunCosts
-from tiltpy.plan.key_plan import plan_keys, refuse_own_vector, refuse_vector_keys
+from tiltpy.plan.key_plan import (
+    count_joined,
+    plan_keys,
+    refuse_own_vector,
+    refuse_vector_keys,
+)
 from tiltpy.plan.nodes import Refusal
 from tiltpy.plan.pane_limits import PaneFacts, most_keys, refuse_few_rows, refuse_size
 from tiltpy.plan.run_plan import (
@@ -170,6 +175,16 @@ def test_keys_in_batches_or_alone(
     shown = [str(t.keys[0]) if t.alone else t.keys.tolist() for t in found]
     assert shown == tasks
     assert [t.rows for t in found] == [rows[t.keys].sum() for t in found]
+
+
+def test_joined_batches() -> None:
+    work, none = np.array([30, 40, 30, 200, 30]), np.zeros(5, np.bool_)
+    found = list(plan_keys(work, ~none, none, none, KEYS, joined=3))
+    assert [task.keys.tolist() for task in found] == [[0, 1, 2], [3], [4]]
+    costs = KeyCosts(batch_rows=60, joined_batches=3, worker_calls=2)
+    assert [count_joined(rows, 1, costs) for rows in (0, 10**6)] == [3, 3]
+    found_joined = [count_joined(rows, 2, costs) for rows in (0, 479, 480, 719, 720)]
+    assert found_joined == [1, 1, 2, 2, 3]
 
 
 def test_keys_for_which_nothing_is_wanted_are_left_out() -> None:

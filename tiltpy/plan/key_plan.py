@@ -6,7 +6,8 @@ own; others share batches. All is decided by the rows alone, never by the worker
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,12 +45,34 @@ class KeyRange:
     concatenated: bool
 
 
-def plan_key_ranges(offsets: Work, costs: KeyCosts) -> Iterator[KeyRange]:
+def count_joined(rows: int, workers: int, costs: KeyCosts) -> int:
+    """Count the batches that share a call, of so many rows in all."""
+    if workers == 1:
+        return costs.joined_batches
+    calls = costs.worker_calls * workers
+    return max(1, min(costs.joined_batches, rows // (costs.batch_rows * calls)))
+
+
+def plan_key_ranges(
+    offsets: Work, costs: KeyCosts, joined: int = 1
+) -> Iterator[KeyRange]:
     """Divide all keys into ranges, those of few rows each into batches.
 
     `offsets` count the rows before each key, and all. Keys are concatenated where a
-    batch of them has more than a call for each would pay off for.
+    batch of them has more than a call for each would pay off for; up to `joined` such
+    batches share a range.
     """
+    for concatenated, some in groupby(
+        _each_key_range(offsets, costs), attrgetter("concatenated")
+    ):
+        ranges = list(some)
+        for number in range(0, len(ranges), joined):
+            first, last = ranges[number], ranges[number : number + joined][-1]
+            yield KeyRange(first.first, last.stop, concatenated)
+
+
+def _each_key_range(offsets: Work, costs: KeyCosts) -> Iterator[KeyRange]:
+    """Divide all keys into ranges, each batch into one of its own."""
     keys, rows = len(offsets) - 1, int(offsets[-1] - offsets[0])
     multiples = np.arange(costs.batch_rows, rows, costs.batch_rows)
     cuts = np.unique(offsets.searchsorted(offsets[0] + multiples))
@@ -68,12 +91,17 @@ def plan_key_ranges(offsets: Work, costs: KeyCosts) -> Iterator[KeyRange]:
 
 
 def plan_keys(
-    work: Work, wanted: Mask, forced: Mask, served: Mask, costs: KeyCosts
+    work: Work,
+    wanted: Mask,
+    forced: Mask,
+    served: Mask,
+    costs: KeyCosts,
+    joined: int = 1,
 ) -> Iterator[KeyTask]:
     """Divide the `wanted` keys into tasks, in order.
 
     `forced` are runs of their own in any case; `served` are those of which a vector
-    kernel computes most.
+    kernel computes most. A task has up to `joined` batches.
     """
     keys = np.flatnonzero(wanted)
     if not len(keys):
@@ -81,7 +109,7 @@ def plan_keys(
     alone = (forced | (work >= costs.many_rows) & ~served)[keys]
     cost = np.where(served, work // costs.vector_speedup, work)[keys]
     share = np.maximum(cost, costs.batch_rows // costs.batch_keys)
-    batch = np.where(alone, 0, share).cumsum() // costs.batch_rows
+    batch = np.where(alone, 0, share).cumsum() // (joined * costs.batch_rows)
     new = alone[1:] | alone[:-1] | (batch[1:] != batch[:-1])
     for numbers in np.split(np.arange(len(keys)), np.flatnonzero(new) + 1):
         rows = int(work[keys[numbers]].sum())

@@ -144,7 +144,7 @@ def test_a_run_over_less_time_cuts_each_key(
     kind, lifetime, body = QUERIES[name]
     tables = rows(kind, period_of(lifetime), lost=0.1)
     span: dict[str, Any] = {"start": 103, "end": 4 * 211, "workers": workers}
-    keys = KeyCosts(batch_rows=1 << 10)
+    keys = KeyCosts(batch_rows=1 << 10, joined_batches=1)
     ((found, expected),) = both(kind, lifetime, body, tables, keys, **span).values()
     assert found.equals(expected)
     assert len(served) > 2

@@ -21,6 +21,7 @@ from tiltpy.forks import cached_property
 from tiltpy.ir.nodes import Query
 from tiltpy.plan.key_plan import (
     KeyTask,
+    count_joined,
     plan_key_ranges,
     plan_keys,
     refuse_own_vector,
@@ -208,7 +209,8 @@ class KeyedRun:
             yield from self.plan_apart()
             return
         offsets = concatenation.offsets
-        for keys in plan_key_ranges(offsets, self.costs):
+        joined = self._count_joined(int(offsets[-1] - offsets[0]))
+        for keys in plan_key_ranges(offsets, self.costs, joined):
             first, stop = keys.first, keys.stop
             if keys.concatenated:
                 rows = int(offsets[stop] - offsets[first])
@@ -253,7 +255,12 @@ class KeyedRun:
             self.refusal = vector
         else:
             self.vector, served = vector, vector.some
-        yield from plan_keys(work, wanted, forced, served, self.costs)
+        joined = self._count_joined(int(work.sum()))
+        yield from plan_keys(work, wanted, forced, served, self.costs, joined)
+
+    def _count_joined(self, rows: int) -> int:
+        workers = self.options.workers or default_workers()
+        return count_joined(rows, workers, self.costs)
 
     def _find_vector_ranges(
         self, work: I64Array, candidates: BoolArray
