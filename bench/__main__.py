@@ -2,10 +2,11 @@
 
 `python -m bench fusion`, `threads` or `buffers` (and names of workloads, if you like)
 draw the paper's figures 10, 8 and 9 as tables; `memory` is a run over more than fits,
-`median` a look at windows of growing length, `ablation` has each mechanism on and off,
-`spark` is one at Spark, `scaling` says how much of each workload threads can share.
-Workloads that no kernel is tuned for are the family `offpath`, which has a table of its
-own; those of them that go on from row to row are `folds`.
+`median` a look at windows of growing length, `growth` at more rows, keys, ticks and
+outputs; `ablation` has each mechanism on and off, `spark` is one at Spark, `scaling`
+says how much of each workload threads can share. Workloads that no kernel is tuned for
+are the family `offpath`, which has a table of its own: `folds` are those of them that
+go on from row to row, `drawn` those of a generator.
 """
 
 import argparse
@@ -23,6 +24,7 @@ from bench.reports import (
     ablation,
     buffers,
     fusion,
+    growth,
     median,
     memory,
     scaling,
@@ -37,9 +39,10 @@ from bench.workloads.streams import Workload
 
 EVENTS = 20_000_000
 SEED = 2
-OFF_THE_PATH, FOLDS = "offpath", "folds"
+OFF_THE_PATH = "offpath"
+GROUPS = ("folds", "drawn")
 SCALING = "scaling"
-FAMILIES = (*dict.fromkeys(workload.family for workload in ALL), OFF_THE_PATH, FOLDS)
+FAMILIES = (*dict.fromkeys(workload.family for workload in ALL), OFF_THE_PATH, *GROUPS)
 
 
 def _on_spark(
@@ -57,6 +60,7 @@ FIGURES = {
     "buffers": buffers.lines,
     "memory": memory.lines,
     "median": median.lines,
+    "growth": growth.lines,
     "ablation": ablation.lines,
     "spark": _on_spark,
 }
@@ -156,7 +160,7 @@ def _off_the_path(names: list[str], family: str | None) -> list[OffPath]:
         workload
         for workload in OFFPATH
         if (not names or workload.name in names)
-        and (family in (None, OFF_THE_PATH) or family == FOLDS == workload.group)
+        and (family in (None, OFF_THE_PATH) or family == workload.group in GROUPS)
     ]
 
 

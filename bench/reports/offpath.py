@@ -30,7 +30,7 @@ class OffPathTable:
 
     def means(self) -> Iterator[str]:
         """The geometric mean of the ratios of each group, and how many are slower."""
-        for group in ("sampled", "irregular", "keyed", "folds", "all"):
+        for group in ("sampled", "irregular", "keyed", "folds", "drawn", "all"):
             some = [one for one in self.lines if group in (one.workload.group, "all")]
             ratios = [ratio.median for one in some if (ratio := one.ratio())]
             if ratios:

@@ -18,9 +18,12 @@ from bench.peers.peer import Peer
 from bench.peers.polars.offpath import table as polars_offpath
 from bench.workloads.catalogue import ALL
 from bench.workloads.offpath.catalogue import OFFPATH
+from bench.workloads.offpath.drawn import DRAWN
 from bench.workloads.offpath.rows import Inputs, OffPath, Rows
+from tests import GOLDEN
 from tests.compare import first_difference
 from tests.compiled import snapshots
+from tests.lowering.sweep.test_golden_kernels import check_golden
 from tiltpy.interpreter.evaluate import FOREVER, Event, LastEvent, Snapshot, Value
 from tiltpy.interpreter.keys import Key, interpret_by_key
 
@@ -150,6 +153,11 @@ def test_every_workload_has_a_name_of_its_own_and_a_peer() -> None:
     names = [*NAMES, *(workload.name for workload in ALL)]
     assert len(set(names)) == len(names)
     assert set(COMPARED) == set(NAMES)
+
+
+def test_the_draws_are_those_that_are_listed(*, update_golden: bool) -> None:
+    listed = "\n".join(f"{one.name}\n\n{one.query}\n" for one in DRAWN)
+    check_golden(GOLDEN / "bench" / "drawn.txt", listed, update=update_golden)
 
 
 @every_workload

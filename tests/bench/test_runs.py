@@ -19,7 +19,7 @@ from bench.measure import BenchOptions, Measured, tiltpy
 from bench.outcome import Cells, Kept, Outcome, Table, difference
 from bench.peers.duckdb import unkeyed as duckdb_peers
 from bench.peers.peer import Peer
-from bench.reports import ablation, buffers, fusion, median, threads
+from bench.reports import ablation, buffers, fusion, growth, median, threads
 from bench.reports.table import Table as Lines
 from bench.subject import Subject
 from bench.timing import Seconds, geometric_mean, rate, speedup, take_turns
@@ -247,6 +247,28 @@ def test_rolling_medians_of_ever_longer_windows(
     assert [line.split()[2] for line in rates] == ["10", "100"]
     monkeypatch.setattr(median, "ROLLING", dict.fromkeys(median.ROLLING, _adding))
     assert "Polars finds other medians" in list(median.lines(None, WANTED))[1]
+
+
+def test_growth_of_each_curve(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(growth, "LEAST", 1)
+    monkeypatch.setattr(growth, "ROWS", 2000)
+    curves = [replace(curve, sizes=curve.sizes[:2]) for curve in growth.CURVES]
+    monkeypatch.setattr(growth, "CURVES", curves)
+    found = list(growth.lines(None, replace(WANTED, peers=())))
+    assert [line for line in found if not line.startswith(" ")] == [
+        growth.line(curve.title, [f"{size:,}" for size in curve.sizes])
+        for curve in curves
+    ]
+    assert found[-1].startswith("  to compile, ms")
+    assert all(len(line.split()[-2:]) == 2 for line in found)
+
+
+def test_growth_compares_before_it_times() -> None:
+    curve = growth.CURVES[0]
+    workload, _ = curve.at(1000)
+    _, other = growth.CURVES[1].at(1000)
+    with pytest.raises(AssertionError, match=workload.name):
+        growth.measure(workload, other, WANTED, peer=True)
 
 
 def _adding(values: median.Values) -> Callable[[int], object]:

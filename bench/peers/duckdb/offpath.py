@@ -14,6 +14,7 @@ import pyarrow as pa
 from bench.outcome import Outcome, Table
 from bench.peers.keyed_rows import one_column
 from bench.peers.peer import Peer
+from bench.workloads.offpath.drawn import DRAWS, Draw
 from bench.workloads.offpath.irregular import PAUSE, SECOND
 from bench.workloads.offpath.keyed import HOUR, MINUTE
 from bench.workloads.offpath.rows import Inputs, OffPath
@@ -24,15 +25,43 @@ def _tumble(value: str) -> str:
 SELECT i // 1000 * 1000, i // 1000 * 1000 + 1000, {value} FROM x GROUP BY i // 1000"""
 
 
-def _panes_by_key(value: str) -> str:
+def _panes_by_key(value: str, size: int = HOUR) -> str:
     return f"""\
 WITH first AS (SELECT k, min(ts) - 1 AS first FROM x GROUP BY k)
-SELECT k, greatest(any_value(first), pane * {HOUR}), (pane + 1) * {HOUR}, {value}
-FROM (SELECT *, (ts - 1) // {HOUR} AS pane FROM x) JOIN first USING (k)
+SELECT k, greatest(any_value(first), pane * {size}), (pane + 1) * {size}, {value}
+FROM (SELECT *, (ts - 1) // {size} AS pane FROM x) JOIN first USING (k)
 GROUP BY k, pane"""
 
 
+AGGREGATES = {"mean": "avg", "std": "stddev_pop", "first": "arg_min"}
+
+
+def _draw(draw: Draw) -> str | None:
+    """Panes, and windows of rows without ties on their own."""
+    values = []
+    for name in draw.aggregates:
+        arguments = "x, ts" if name == "first" else "x"
+        values.append(f"{AGGREGATES.get(name, name)}({arguments})")
+    key = "k, " if draw.layout == "keyed" else ""
+    if draw.layout == "sampled" or draw.use != "alone" or draw.ties:
+        return None
+    if draw.window == "rolling":
+        by = "PARTITION BY k " if key else ""
+        frame = f"RANGE BETWEEN {draw.size - 1} PRECEDING AND CURRENT ROW"
+        over = ", ".join(f"{value} OVER last" for value in values)
+        return f"""\
+SELECT {key}ts - 1, ts, {over} FROM x WINDOW last AS ({by}ORDER BY ts {frame})"""
+    many = ", ".join(values)
+    if key:
+        return _panes_by_key(many, draw.size)
+    return f"""\
+SELECT greatest(pane * {draw.size}, (SELECT min(ts) - 1 FROM x)),
+    (pane + 1) * {draw.size}, {many}
+FROM (SELECT *, (ts - 1) // {draw.size} AS pane FROM x) GROUP BY pane"""
+
+
 QUERIES = {
+    **{draw.name: query for draw in DRAWS if (query := _draw(draw))},
     "tumbling median of 1000": _tumble("median(x)"),
     "tumbling nunique of 1000": _tumble("count(DISTINCT x)"),
     "OHLCV bars of 1s": f"""\

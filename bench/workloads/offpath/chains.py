@@ -34,7 +34,8 @@ def _before(i: int) -> str:
     return f"c{i - 1}" if i else "x"
 
 
-def _outputs(count: int) -> str:
+def outputs(count: int) -> str:
+    """Write the means of 2 samples and more, each an output."""
     lines = [f"~o{i}[t] = mean(~x[t-{i + 2} : t])" for i in range(count)]
     names = ", ".join(f"~o{i}" for i in range(count))
     return "\n".join([*lines, f"output {names}"])
@@ -55,7 +56,7 @@ CHAINS: tuple[OffPath, ...] = (
     workload(
         f"{WINDOWS} chained windows", _windows(WINDOWS, 5), events=MILLION // 4, few=40
     ),
-    workload(f"{OUTPUTS} outputs", _outputs(OUTPUTS), events=MILLION // 4, few=60),
+    workload(f"{OUTPUTS} outputs", outputs(OUTPUTS), events=MILLION // 4, few=60),
     workload("ema 0.05 of the library", "~out[t] = ema(~x, 0.05)", prices, few=0),
     workload("SMA, Bollinger, RSI, MACD", _INDICATORS, prices, events=MILLION, few=0),
 )

@@ -17,7 +17,7 @@ import tiltpy as tilt
 Array = NDArray[Any]
 Times = NDArray[np.int64]
 Layout = Literal["sampled", "point", "until_next", "interval"]
-Group = Literal["sampled", "irregular", "keyed", "folds"]
+Group = Literal["sampled", "irregular", "keyed", "folds", "drawn"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from bench.outcome import Outcome
 from bench.peers.numba.calls import compiled
 from bench.peers.numba.offpath import (
     chains,
+    drawn,
     events,
     folds,
     gaps,
@@ -28,6 +29,7 @@ from bench.peers.numba.offpath.calls import (
 )
 from bench.peers.peer import Peer
 from bench.workloads.offpath.chains import OUTPUTS, WINDOWS
+from bench.workloads.offpath.drawn import DRAWS
 from bench.workloads.offpath.folds import ALPHA, GAIN, LAST, MIDDLE, PEAK
 from bench.workloads.offpath.folds import PAUSE as BETWEEN_SESSIONS
 from bench.workloads.offpath.irregular import BEFORE, PAUSE, ROWS, SECOND
@@ -137,7 +139,9 @@ FOLDS: dict[str, Loop] = {
     "sessions of 10,000 users": ByKey(folds.sessions, 2 * INTEGER, (BETWEEN_SESSIONS,)),
 }
 
-LOOPS = SAMPLED | CHAINS | IRREGULAR | KEYED | FOLDS
+DRAWN = {draw.name: drawn.loop_of(draw) for draw in DRAWS}
+
+LOOPS = SAMPLED | CHAINS | IRREGULAR | KEYED | FOLDS | DRAWN
 
 
 def peer(workload: OffPath, inputs: Inputs, *, plain: bool = False) -> Peer | None:

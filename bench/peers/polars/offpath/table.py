@@ -13,12 +13,17 @@ import polars as pl
 from bench.outcome import Cells, Outcome, Table
 from bench.peers.keyed_rows import one_column
 from bench.peers.peer import Peer
+from bench.peers.polars.offpath.drawn import ask_of
 from bench.peers.polars.offpath.events import IRREGULAR, KEYED, PANES, Ask
 from bench.peers.polars.offpath.folds import FOLDS
 from bench.peers.polars.offpath.sampled import CHAINS, PERIODS, SAMPLED
+from bench.workloads.offpath.drawn import DRAWS
 from bench.workloads.offpath.rows import Inputs, OffPath
 
-ASKED: dict[str, Ask] = SAMPLED | CHAINS | IRREGULAR | KEYED | FOLDS
+DRAWN = {draw.name: ask for draw in DRAWS if (ask := ask_of(draw))}
+STEPS = {draw.name: draw.step for draw in DRAWS if draw.window != "rolling"}
+WIDTHS, GRIDS = PANES | STEPS, PERIODS | STEPS
+ASKED: dict[str, Ask] = SAMPLED | CHAINS | IRREGULAR | KEYED | FOLDS | DRAWN
 
 
 def peer(workload: OffPath, inputs: Inputs) -> Peer | None:
@@ -49,7 +54,7 @@ def _outcome(workload: OffPath, inputs: Inputs, found: pl.DataFrame) -> Outcome:
     if "ts" not in found.columns and "row" not in found.columns:
         there = found.to_series(0).is_not_null().to_numpy()
         payload = tuple(column.to_numpy() for column in found)
-        return Cells(payload, PERIODS.get(workload.name, 1), exists=there)
+        return Cells(payload, GRIDS.get(workload.name, 1), exists=there)
     if rows.keys:
         return _by_key(workload, found, list(rows.keys))
     if "row" in found.columns:  # cells that were kept, by their numbers
@@ -57,7 +62,7 @@ def _outcome(workload: OffPath, inputs: Inputs, found: pl.DataFrame) -> Outcome:
         return Table(ends - 1, ends, (found["out"].to_numpy(),))
     known = found.drop_nulls()
     ends = known["ts"].to_numpy()
-    begins = ends - PANES.get(workload.name, 1)
+    begins = ends - WIDTHS.get(workload.name, 1)
     if "begin" in known.columns:  # panes of no constant length
         begins = known["begin"].to_numpy()
     starts = np.maximum(begins, rows.times()[0][0])
@@ -72,7 +77,7 @@ def _by_key(workload: OffPath, found: pl.DataFrame, keys: list[str]) -> Table:
     if workload.order == "key":
         known = known.sort(*keys, "ts")
     ends = known["ts"].to_numpy()
-    starts = ends - PANES.get(workload.name, 1)
+    starts = ends - WIDTHS.get(workload.name, 1)
     if "first" in known.columns:
         first = known.select(pl.col("first").min().over("k")).to_series()
         starts = np.maximum(starts, first.to_numpy() - 1)
