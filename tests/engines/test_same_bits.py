@@ -8,6 +8,8 @@ import pyarrow as pa
 import pytest
 
 import tiltpy as tilt
+from tests.costs import costing
+from tiltpy.costs import RunCosts
 
 ROWS = 40_000
 Floats = npt.NDArray[np.float64]
@@ -75,3 +77,29 @@ def test_seams_change_no_bit(layout: str, body: str) -> None:
         whole["o"].to_numpy()[ends > begun],
         cut["o"].to_numpy()[from_start > begun],
     )
+
+
+ALL_ENDS = {
+    "active": "~o[t] = sum_active(~x[t])",
+    "mean": "~o[t] = mean(~x[t-600:t])",
+    "hops": "g = TDom(-inf, inf, 60)\n~o[g] = std(~x[g-600:g])",
+    "last": "~o[t] = sum(~x[last 20 : t])",
+}
+
+
+@pytest.mark.parametrize("body", ALL_ENDS.values(), ids=ALL_ENDS)
+@pytest.mark.parametrize("longest", [1, 500], ids=["points", "any ends"])
+def test_workers_change_no_bit(longest: int, body: str) -> None:
+    """A worker alone has a single chunk but where sums depend on where chunks begin."""
+    random = np.random.default_rng(8)
+    starts = np.sort(random.integers(0, 5 * ROWS, ROWS))
+    ends = starts + random.integers(1, longest + 1, ROWS)
+    values: Floats = random.normal(size=ROWS) * 10.0 ** random.integers(-3, 4, ROWS)
+    table = pa.table({"start": starts, "end": ends, "x": values})
+    query = tilt.parse(
+        f"input x : f64 interval(start, end)\n{body}\noutput ~o",
+        options=costing(run=RunCosts(least_chunk_work=1 << 11)),
+    )
+    alone, shared = (query.run(x=table, workers=n).to_arrow() for n in (1, 2))
+    for one, other in zip(bits_of(alone), bits_of(shared), strict=True):
+        np.testing.assert_array_equal(one, other)

@@ -114,6 +114,16 @@ def test_how_many_chunks_there_are(work: int, ranked: bool, count: int) -> None:
     assert chunk_count(work, RunCosts(), ranked=ranked) == count
 
 
+@pytest.mark.parametrize(
+    ("work", "ranked", "count"),
+    [(1 << 20, False, 1), (1 << 20, True, 8), (1 << 26, False, 32)],
+)
+def test_a_worker_alone_has_chunks_where_they_are_long(
+    work: int, ranked: bool, count: int
+) -> None:
+    assert chunk_count(work, RunCosts(), ranked=ranked, shared=False) == count
+
+
 def test_little_work_has_one_thread() -> None:
     costs = RunCosts()
     assert not needs_threads(costs.least_chunk_work - 1, 3, costs)

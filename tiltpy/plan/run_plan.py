@@ -140,9 +140,14 @@ def most_work(costs: RunCosts, *, ranked: bool) -> int:
     return costs.ranked_chunk_work if ranked else costs.chunk_work
 
 
-def chunk_count(work: int, costs: RunCosts, *, ranked: bool = False) -> int:
-    """Choose how many chunks some rows or cells are cut into, whatever the workers."""
-    enough = min(costs.enough_chunks, work // costs.least_chunk_work)
+def chunk_count(
+    work: int, costs: RunCosts, *, ranked: bool = False, shared: bool = True
+) -> int:
+    """Choose how many chunks some rows or cells are cut into.
+
+    Enough for any number of workers, if they are `shared` by several.
+    """
+    enough = min(costs.enough_chunks, work // costs.least_chunk_work) if shared else 1
     return max(1, work // most_work(costs, ranked=ranked), enough)
 
 

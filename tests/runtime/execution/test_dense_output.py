@@ -74,7 +74,7 @@ def test_seams_leave_every_cell_as_it_was(
         difference = first_difference(found, meant[name], query, name, exact=True)
         assert difference is None
     if chunk is None:
-        assert made[0].fake.runs > 3
+        assert (made[0].fake.runs > 3) == (workers > 1)
         for output in result.values():
             # The sweep kernel has the edges; the longest range is in one piece.
             lengths = [len(c) for c in output.to_arrow().column(2).chunks]

@@ -4,7 +4,9 @@ A chunk costs up to a hundred microseconds, whatever is in it (the kernel before
 left nothing else in the caches), and evaluates its halo once more. So chunks are about
 a millisecond of work, and much more than their halo's, counted in visits (`visits`):
 what is empty costs nothing. But there are enough of them for all workers to be done at
-about the same time. Their number depends on the data alone: workers change nothing, not
+about the same time, whatever their number; for one alone there need be no more than one
+chunk. Sums of floats over events that end in any order depend on where a chunk begins:
+there the number of chunks depends on the data alone, for workers change nothing, not
 even the last bit of a sum.
 """
 
@@ -29,13 +31,14 @@ def sweep_interval(
     costs: RunCosts,
     *,
     ranked: bool,
+    shared: bool,
 ) -> int | None:
     """Find a chunk interval for sweep kernels, in ticks; None: no cut is needed.
 
-    `ranked`: a loop keeps structures of windows.
+    `ranked`: a loop keeps structures of windows. `shared`: by several workers.
     """
     total = work(low, high)
-    chunks = chunk_count(total, costs, ranked=ranked)
+    chunks = chunk_count(total, costs, ranked=ranked, shared=shared)
     if chunks == 1:
         return None
     spans = [span for buffer in rows.values() if (span := buffer.bounds())]
@@ -107,17 +110,23 @@ def _middle(low: int, high: int, rows: Mapping[str, SnapshotBuffer], total: int)
 
 
 def vector_interval(
-    vector: VectorRange, rows: Mapping[str, SnapshotBuffer], costs: RunCosts
+    vector: VectorRange,
+    rows: Mapping[str, SnapshotBuffer],
+    costs: RunCosts,
+    *,
+    shared: bool,
 ) -> int | None:
     """Find a chunk interval for a vector kernel, in ticks; None: no cut is needed.
 
     It is a multiple of the kernel's own, and of what lets chunks write side by side.
+    `shared`: by several workers.
     """
     length = vector.high - vector.low
     precisions = (loop.tdom.precision for loop in vector.kernel.signature.loops)
     reads = vector.aligned_range.reads
     rows_read = sum(rows[read.object].n for read in reads)
-    chunks = chunk_count(max(length // min(precisions), rows_read), costs)
+    visits = max(length // min(precisions), rows_read)
+    chunks = chunk_count(visits, costs, shared=shared)
     if chunks == 1:
         return None
     halo = max((read.high - read.low for read in reads), default=0)

@@ -32,7 +32,8 @@ class RunChunks:
     """Cuts a time range `(low, high]` into chunks by a rule.
 
     `interval` is what the caller gives, if anything, in ticks. Chunks in the range of
-    the `vector` kernel are for it, those beside it for the sweep kernel.
+    the `vector` kernel are for it, those beside it for the sweep kernel. Several
+    workers have them `shared` out.
     """
 
     def __init__(
@@ -44,6 +45,8 @@ class RunChunks:
         rule: ChunkRule,
         interval: int | None,
         costs: RunCosts,
+        *,
+        shared: bool = True,
     ) -> None:
         self.signature = signature
         self.coverage = coverage
@@ -52,6 +55,7 @@ class RunChunks:
         self.rule = rule
         self.interval = interval
         self.costs = costs
+        self.shared = shared
 
     def work(self, low: int, high: int) -> int:
         """Bound the visits in a chunk, by the kernel that computes most of it."""
@@ -119,7 +123,9 @@ class RunChunks:
         match self.rule:
             case ChunkRule.VECTOR:
                 assert self.vector is not None
-                return vector_interval(self.vector, self.rows, self.costs)
+                return vector_interval(
+                    self.vector, self.rows, self.costs, shared=self.shared
+                )
             case ChunkRule.GIVEN:
                 assert self.interval is not None
                 limit = max(self.costs.repeated_visits, self.work(low, high))
@@ -132,6 +138,7 @@ class RunChunks:
                     self.rows,
                     self.costs,
                     ranked=self._keeps_structures(),
+                    shared=self.shared,
                 )
 
     def _visits_every_cell(self, low: int, high: int) -> bool:

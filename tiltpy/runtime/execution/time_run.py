@@ -109,6 +109,8 @@ class TimeRun:
             self.plan.chunks,
             options.chunk,
             self.costs,
+            shared=self._count_workers(2) > 1
+            or not all(buffer.fifo for buffer in rows.values()),
         )
 
     def _refuse_chunks(self) -> str | None:
