@@ -40,6 +40,24 @@ How many snapshots and keys there are; starts and ends in order; for each key it
 most an entry for each snapshot and one for each key: starts, ends, the number of each
 snapshot; and the counts of the keys, and of the snapshots that go on behind a range.
 """
+LAY_OUT_KEYS = Routine("time ranges of concatenated keys")
+"""Shifts of keys to time ranges behind one another, at multiples of a precision.
+
+How many keys there are; the ticks between them; the precision; the ticks of all time
+ranges, at most; for each key its times `(low, high]`. Then what is written: the shift
+of each, and the ticks of all, which are more than the most if there are too many.
+"""
+SHIFT_BY_KEY = Routine("times shifted by key")
+"""Times of rows, key after key, each with the shift of its key added.
+
+How many keys and rows there are; the rows of each key, and its shift; the times; where
+they go.
+"""
+SHIFT_POINTS = Routine("points shifted by key")
+"""Ends of points, key after key, each with the shift of its key added, and starts.
+
+As for times; then where the starts go.
+"""
 REPEAT_NUMBERS = Routine("repeated numbers")
 """Numbers of 64 bits, each repeated as often as a count says.
 

@@ -1,11 +1,15 @@
 """Slices of rows, one for each call: of several keys they have nothing in common."""
 
+from typing import Any
+
+import hypothesis.strategies as st
 import numpy as np
+from hypothesis import given
 
 from tiltpy.abi.layouts import TimeLayout
 from tiltpy.runtime.arrays.snapshot_buffer import Column
 from tiltpy.runtime.arrays.time_layout import lay_out
-from tiltpy.runtime.execution.row_slices import slice_by_key
+from tiltpy.runtime.execution.row_slices import search_slices, slice_by_key
 from tiltpy.runtime.ingest.keys import Groups
 from tiltpy.types import ENDLESS, MAX_TIME
 
@@ -27,3 +31,23 @@ def test_contiguous_rows_cover_the_time_of_their_own_key() -> None:
     assert slices.cover(zero, zero).tolist() == [0] * 4
     one = groups.segment(1)
     assert slice_by_key(one, np.arange(1)).cover(np.array([0]), np.array([3])) == 46
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 30), max_size=12).map(sorted), max_size=6),
+    st.data(),
+)
+def test_a_time_is_searched_in_each_slice(slices: list[list[int]], data: Any) -> None:
+    times = np.array([time for each in slices for time in each], np.int64)
+    counts = np.array([len(each) for each in slices], np.int64)
+    stop = counts.cumsum()
+    searched = [data.draw(st.integers(-1, 31)) for _ in slices]
+    for side in ("left", "right"):
+        places = search_slices(
+            times, stop - counts, stop, np.array(searched, np.int64), side
+        )
+        expected = [
+            np.searchsorted(each, time, side)
+            for each, time in zip(slices, searched, strict=True)
+        ]
+        assert (places - (stop - counts)).tolist() == expected

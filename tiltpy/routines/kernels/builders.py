@@ -9,6 +9,7 @@ from tiltpy.routines.kernels.expand_times import build_cells, build_runs
 from tiltpy.routines.kernels.place_rows import build_counts, build_places
 from tiltpy.routines.kernels.repeat_numbers import build_repetition
 from tiltpy.routines.kernels.select_entries import build_selection
+from tiltpy.routines.kernels.shift_by_key import build_layout, build_shifts
 
 BUILDERS: Mapping[str, Callable[[], LoopKernel]] = {
     "times of all cells": partial(build_cells, bits=False),
@@ -16,6 +17,9 @@ BUILDERS: Mapping[str, Callable[[], LoopKernel]] = {
     "times of runs of cells": build_runs,
     "selected entries": build_selection,
     "snapshots cut by key": build_cut_by_key,
+    "time ranges of concatenated keys": build_layout,
+    "times shifted by key": partial(build_shifts, points=False),
+    "points shifted by key": partial(build_shifts, points=True),
     "repeated numbers": build_repetition,
     "rows of each code": build_counts,
     "rows placed by code": build_places,

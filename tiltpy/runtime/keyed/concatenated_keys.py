@@ -17,7 +17,12 @@ from tiltpy.plan.key_concatenation import (
     furthest_reach,
 )
 from tiltpy.plan.nodes import Refusal
-from tiltpy.routines.catalogue import CUT_BY_KEY
+from tiltpy.routines.catalogue import (
+    CUT_BY_KEY,
+    LAY_OUT_KEYS,
+    SHIFT_BY_KEY,
+    SHIFT_POINTS,
+)
 from tiltpy.runtime.arrays.dictionary import Strings
 from tiltpy.runtime.arrays.dtypes import I64Array, Times
 from tiltpy.runtime.arrays.pool import ScratchArrays, allocate
@@ -64,7 +69,11 @@ class KeyRows:
         """Find the times of rows, which may be the input's own."""
         buffer, offsets = groups.buffer, groups.offsets
         first, stop = int(offsets[0]), int(offsets[-1])
-        heads, counts = offsets[:-1] - first, offsets[1:] - offsets[:-1]
+        counts = offsets[1:] - offsets[:-1]
+        if buffer.starts is not None and buffer.ends is not None:
+            starts, ends = buffer.starts[first:stop], buffer.ends[first:stop]
+            return KeyRows(buffer, first, counts, starts, ends)
+        heads = offsets[:-1] - first
         if buffer.layout is TimeLayout.SAMPLED:
             origins = groups.firsts - heads * buffer.period
             starts = repeat_numbers(origins, counts, stop - first)
@@ -72,8 +81,6 @@ class KeyRows:
             return KeyRows(buffer, first, counts, starts, starts + buffer.period)
         assert buffer.ends is not None
         ends = buffer.ends[first:stop]
-        if buffer.starts is not None:
-            return KeyRows(buffer, first, counts, buffer.starts[first:stop], ends)
         starts = np.empty_like(ends)
         starts[1:] = ends[:-1]
         nonempty = counts > 0
@@ -88,6 +95,22 @@ class KeyRows:
     def repeat(self, numbers: I64Array) -> I64Array:
         """Repeat the number of each key for its rows."""
         return repeat_numbers(numbers, self.counts, self.count)
+
+    def shift(self, ends: Times, shifts: I64Array) -> tuple[Times, Times]:
+        """Add the shift of its key to the start of each row, and to its end."""
+        keys, count = np.ascontiguousarray(self.counts), self.count
+        made = (allocate(I64, count).view(np.int64)[:count] for _ in range(2))
+        shifted_starts, shifted_ends = made
+        if _are_points(self.buffer):
+            SHIFT_POINTS(
+                *(len(keys), count, keys, shifts, np.ascontiguousarray(ends)),
+                *(shifted_ends, shifted_starts),
+            )
+            return shifted_starts, shifted_ends
+        for times, shifted in ((self.starts, shifted_starts), (ends, shifted_ends)):
+            contiguous = np.ascontiguousarray(times)
+            SHIFT_BY_KEY(len(keys), count, keys, shifts, contiguous, shifted)
+        return shifted_starts, shifted_ends
 
     def are(self, loop: Loop, made: KeyedSnapshots) -> bool:
         """Tell whether snapshots are these rows, each in its key's domain."""
@@ -132,18 +155,15 @@ class KeyShifts:
             high = end if high is None else np.maximum(high, end)
         assert low is not None
         assert high is not None
-        apart, lengths = 2 * reach + precision, high - low
-        if lengths.min() < 0:  # of more than 63 bits
+        apart = 2 * reach + precision
+        if apart > LONGEST:
             return None
-        if apart * len(low) + lengths.sum(dtype=np.float64) > LONGEST:
+        shifts = np.empty(len(low) + 1, np.int64)
+        times = np.ascontiguousarray(low), np.ascontiguousarray(high)
+        LAY_OUT_KEYS(len(low), apart, precision, LONGEST, *times, shifts)
+        if shifts[-1] > LONGEST:
             return None
-        lengths += apart
-        shifts = lengths.cumsum()
-        shifts -= lengths
-        shifts -= low
-        if precision > 1:
-            shifts -= shifts % precision
-        return KeyShifts(shifts, low, high)
+        return KeyShifts(shifts[:-1], low, high)
 
     def cells(self, tdom: TDom) -> Cells[I64Array]:
         """The cells of all keys together, as those of one call."""
@@ -157,17 +177,15 @@ class KeyShifts:
         buffer, ends = rows.buffer, rows.ends
         if buffer.domain_end is not None:
             ends = np.minimum(ends, rows.repeat(self.highs + reach))
-        shifts = rows.repeat(self.shifts)
-        ends = ends + shifts
-        points = _are_points(buffer)
+        starts, ends = rows.shift(ends, self.shifts)
         made = replace(
             buffer.slice(rows.first, rows.first + rows.count),
             layout=_time_layout(buffer),
             start=0,
             period=1,
-            starts=ends - 1 if points else rows.starts + shifts,
+            starts=starts,
             ends=ends,
-            points=points,
+            points=_are_points(buffer),
             domain_end=None,
         )
         if rows.count:
