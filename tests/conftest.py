@@ -28,11 +28,12 @@ def pytest_configure(config: pytest.Config) -> None:
     """Nothing is found in the user's cache, and nothing is left there.
 
     The workers of a parallel run inherit the folder. Every kernel is verified. Runs
-    over few rows have the kernels of those over many: tests are for these. What users
-    have with few rows is in `test_few_rows`, and in some random settings.
+    over few rows have the kernels of those over many, and threads share few rows, too:
+    tests are for these. What users have with few rows is in `test_few_rows`, and in
+    some random settings.
     """
     stages.VERIFY_KERNELS = True
-    set_default_costs(baseline_rows=0)
+    set_default_costs(baseline_rows=0, portion_rows=4)
     if not hasattr(config, "workerinput"):
         folder = TemporaryDirectory(prefix="tiltpy-cache-")
         os.environ["XDG_CACHE_HOME"] = folder.name

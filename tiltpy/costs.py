@@ -28,6 +28,10 @@ class RunCosts:
     """Rows of a result from which on workers share making its table: it takes them half
     a millisecond, starting a thread a tenth (not measured by a workload)."""
 
+    portion_rows: int = 1 << 17
+    """Rows of a portion of a pass over rows, at least, where threads share it: a pass
+    takes a nanosecond a row, to wake a thread 20 us (keys not bound)."""
+
     # Chunks: a call costs up to 100 us, a chunk has about a millisecond of work
 
     chunk_work: int = 1 << 21

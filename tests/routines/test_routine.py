@@ -9,7 +9,10 @@ from tiltpy.routines.routine import Routine
 
 
 def test_each_routine_has_a_kernel() -> None:
-    routines = [each for each in vars(catalogue).values() if isinstance(each, Routine)]
+    routines = []
+    for each in vars(catalogue).values():
+        several = each.values() if isinstance(each, dict) else (each,)
+        routines += [one for one in several if isinstance(one, Routine)]
     assert sorted(routine.name for routine in routines) == sorted(BUILDERS)
 
 

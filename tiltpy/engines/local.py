@@ -9,6 +9,7 @@ from tiltpy.engines.engine import Engine, Evaluation
 from tiltpy.ir.nodes import Query
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrow.timestamps import OutputStamp, StampType, output_stamp
+from tiltpy.runtime.concurrency.offload import allow_threads
 from tiltpy.runtime.execution.hidden_rows import HiddenRows
 from tiltpy.runtime.execution.kernel import Kernels
 from tiltpy.runtime.execution.output_group import OutputGroup
@@ -59,8 +60,22 @@ def run_parts(
 ) -> Result:
     """Compute the outputs of a query, those of each set of keys by themselves.
 
-    `hidden` counts the rows that no output for each row shows.
+    `hidden` counts the rows that no output for each row shows. Workers share what is
+    done over all rows of an input, too.
     """
+    with allow_threads(options.workers or default_workers()):
+        return _run_parts(query, parts, bindings, request, options, order, hidden)
+
+
+def _run_parts(
+    query: Query,
+    parts: "Sequence[OutputGroup[FoldKernels]]",
+    bindings: Mapping[str, InputBinding],
+    request: Request,
+    options: RunOptions,
+    order: Order,
+    hidden: HiddenRows | None,
+) -> Result:
     direct: dict[OutputGroup[FoldKernels], PreaggregatedRun] = {}
     stamps: dict[str, StampType] = {}
     grouped: set[str] = set()

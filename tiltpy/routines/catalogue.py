@@ -70,9 +70,21 @@ COUNT_CODES = Routine("rows of each code")
 The first row and the last, exclusive; a code for each row (32 bits); the counts, to
 which the rows are added.
 """
-PLACE_ROWS = Routine("rows placed by code")
-"""The order of rows by code, stable.
+PLACE_ROWS = Routine("places of rows by code")
+"""The place of each row in the order of rows by code, stable.
 
-As for the counts; the place of the next row of each code, which moves on; the order (32
-bits).
+As for the counts; the place of the next row of each code, which moves on; the place of
+each row (32 bits).
+"""
+SCATTER = {bits: Routine(f"{bits} bits moved to places") for bits in (32, 64)}
+"""Values of some bits, moved to the places of their rows.
+
+The first row and the last, exclusive; the place of each row (32 bits); their values;
+where they go.
+"""
+GATHER = {bits: Routine(f"{bits} bits taken in order") for bits in (32, 64)}
+"""Values of some bits, in another order of their rows.
+
+The first and the last, exclusive, of that order; it (32 bits); the values of all rows;
+where they go.
 """

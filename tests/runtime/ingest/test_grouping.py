@@ -7,17 +7,25 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tiltpy.runtime.arrays.snapshot_buffer import CACHE_BLOCK
+from tiltpy.runtime.concurrency.offload import allow_threads
 from tiltpy.runtime.ingest.group_by_code import group_rows
 from tiltpy.runtime.ingest.packed_sort import fits_packed
 
 
 def check(codes: NDArray[np.unsignedinteger], size: int) -> None:
+    """Group by one thread, and by three, which share the rows."""
+    for threads in (1, 3):
+        with allow_threads(threads):
+            check_groups(codes, size)
+
+
+def check_groups(codes: NDArray[np.unsignedinteger], size: int) -> None:
     found = group_rows(codes, size)
     order = np.argsort(codes, kind="stable")
     lying = np.array_equal(order, np.arange(len(codes)))
     assert (found.order is None) == lying
     if found.order is not None:
-        assert np.array_equal(found.order, order)
+        assert np.array_equal(found.order.rows, order)
     distinct, counts = np.unique(codes, return_counts=True)
     assert np.array_equal(found.codes, distinct)
     assert found.offsets.tolist() == [0, *np.cumsum(counts).tolist()]

@@ -6,10 +6,12 @@ from functools import partial
 from tiltpy.loops.nodes import LoopKernel
 from tiltpy.routines.kernels.cut_by_key import build_cut_by_key
 from tiltpy.routines.kernels.expand_times import build_cells, build_runs
+from tiltpy.routines.kernels.move_rows import build_gather, build_scatter
 from tiltpy.routines.kernels.place_rows import build_counts, build_places
 from tiltpy.routines.kernels.repeat_numbers import build_repetition
 from tiltpy.routines.kernels.select_entries import build_selection
 from tiltpy.routines.kernels.shift_by_key import build_layout, build_shifts
+from tiltpy.types import I64, U32
 
 BUILDERS: Mapping[str, Callable[[], LoopKernel]] = {
     "times of all cells": partial(build_cells, bits=False),
@@ -22,5 +24,9 @@ BUILDERS: Mapping[str, Callable[[], LoopKernel]] = {
     "points shifted by key": partial(build_shifts, points=True),
     "repeated numbers": build_repetition,
     "rows of each code": build_counts,
-    "rows placed by code": build_places,
+    "places of rows by code": build_places,
+    "32 bits moved to places": partial(build_scatter, U32),
+    "64 bits moved to places": partial(build_scatter, I64),
+    "32 bits taken in order": partial(build_gather, U32),
+    "64 bits taken in order": partial(build_gather, I64),
 }

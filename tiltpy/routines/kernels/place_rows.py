@@ -21,17 +21,17 @@ def build_counts() -> LoopKernel:
 
 
 def build_places() -> LoopKernel:
-    """Build the loop that writes each row to the next place of its code."""
+    """Build the loop that gives each row the next place of its code."""
     arguments = RoutineArguments()
     first, stop = arguments.number("first"), arguments.number("stop")
     codes = arguments.array("codes", U32)
     places = arguments.array("places", written=True)
-    order = arguments.array("order", U32, written=True)
+    taken = arguments.array("taken", U32, written=True)
     row, code, place = number("row"), number("code"), number("place")
     each = (
         Assign(code, convert(load(codes, row), I64)),
         Assign(place, load(places, code)),
-        Store(order, place, convert(row, U32)),
+        Store(taken, row, convert(place, U32)),
         Store(places, code, add(place, i64(1))),
     )
     return arguments.kernel(For(row, first, stop, each))

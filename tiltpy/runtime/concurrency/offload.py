@@ -15,7 +15,8 @@ import atexit
 import ctypes
 import gc
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from queue import Empty, SimpleQueue
 from threading import current_thread, get_ident, local, main_thread
@@ -72,6 +73,7 @@ class Work(ForkSafe, Generic[T]):
         self.attended = attended
         """Whether the caller wants reports of progress."""
         self._task: Callable[[], T] | None = task
+        self._threads = _here.threads
         self._messages: SimpleQueue[Callable[[], None] | tuple[int, int] | None] = (
             SimpleQueue()
         )
@@ -98,7 +100,7 @@ class Work(ForkSafe, Generic[T]):
             if self._left:
                 return
             self._thread = get_ident()
-        _here.work = self
+        _here.work, _here.threads = self, self._threads
         try:
             task, self._task = self._task, None
             assert task is not None
@@ -107,7 +109,7 @@ class Work(ForkSafe, Generic[T]):
             self._error = error
         finally:
             del task
-            _here.work = None
+            _here.work, _here.threads = None, 1
         with self._lock:
             self._ended = True
         if self._left:
@@ -202,9 +204,10 @@ def is_abandoned() -> bool:
 
 
 class _Here(local):
-    """The work of each thread."""
+    """The work of each thread, and how many threads it may be shared among."""
 
     work: Work[Any] | None = None
+    threads: int = 1
 
 
 _here = _Here()
@@ -268,6 +271,21 @@ def current_work() -> Work[Any] | None:
 def adopt(work: Work[Any] | None) -> None:
     """Have this thread help with work of another."""
     _here.work = work
+
+
+def allowed_threads() -> int:
+    """Return how many threads may share what this thread does, itself among them."""
+    return _here.threads
+
+
+@contextmanager
+def allow_threads(count: int) -> Iterator[None]:
+    """Allow so many threads to share what this thread does in the context."""
+    before, _here.threads = _here.threads, count
+    try:
+        yield
+    finally:
+        _here.threads = before
 
 
 def _raise_in(thread: int) -> None:

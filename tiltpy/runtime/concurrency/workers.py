@@ -1,18 +1,27 @@
 """Work shared among threads, of which the caller's is one.
 
 So one thread less is started, and none has to be woken for each result: with few
-processors both would take as long as some of the work.
+processors both would take as long as some of the work. What a thread shares its work
+among is told by `allowed_threads`: a run allows its workers, and parts of shared work
+are not shared once more.
 """
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import pairwise
 from queue import SimpleQueue
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-from tiltpy.runtime.concurrency.offload import adopt, current_work
+from tiltpy.costs import DEFAULT_COSTS
+from tiltpy.runtime.concurrency.offload import (
+    Work,
+    adopt,
+    allow_threads,
+    allowed_threads,
+    current_work,
+)
 from tiltpy.runtime.concurrency.threads import start
 
 T = TypeVar("T")
@@ -26,6 +35,7 @@ class _Queue(Generic[T, R]):
         self.work = work
         self.pending = deque(enumerate(items))
         self.done: dict[int, R] = {}
+        self.errors: list[BaseException] = []
 
     def step(self) -> bool:
         """Do the next item; False if there is none."""
@@ -33,16 +43,21 @@ class _Queue(Generic[T, R]):
             number, item = self.pending.popleft()
         except IndexError:
             return False
-        self.done[number] = self.work(item)
+        with allow_threads(1):
+            self.done[number] = self.work(item)
         return True
 
-    def drain(self) -> None:
+    def help(self, work: Work[Any] | None) -> None:
         """Do all items that others leave; after an error no worker begins another."""
+        adopt(work)
         try:
             while self.step():
                 pass
+        except BaseException as error:
+            self.errors.append(error)
         finally:
             self.pending.clear()
+            adopt(None)
 
 
 def map_ordered(
@@ -56,19 +71,47 @@ def map_ordered(
         yield from map(work, items)
         return
     queue, ready = _Queue(work, items), 0
-    with ThreadPoolExecutor(workers - 1, "tiltpy", adopt, (current_work(),)) as pool:
-        helpers = [pool.submit(queue.drain) for _ in range(workers - 1)]
-        try:
-            while queue.step():
-                while ready in queue.done:
-                    yield queue.done.pop(ready)
-                    ready += 1
-            for helper in helpers:
-                helper.result()
-        finally:
-            queue.pending.clear()
+    ended: SimpleQueue[None] = SimpleQueue()
+    begun = 0
+    try:
+        with suppress(RuntimeError):  # no more threads: those that there are do it all
+            for _ in range(min(workers, len(queue.pending)) - 1):
+                start(partial(queue.help, current_work()), partial(ended.put, None))
+                begun += 1
+        while queue.step():
+            while ready in queue.done:
+                yield queue.done.pop(ready)
+                ready += 1
+    finally:
+        queue.pending.clear()
+        for _ in range(begun):
+            ended.get()
+    if queue.errors:
+        raise queue.errors.pop(0)
     for number in sorted(queue.done):
         yield queue.done.pop(number)
+
+
+def portions(rows: int, least: int | None = None, each: int = 4) -> Iterator[slice]:
+    """Divide rows into portions for the threads that may share them.
+
+    A portion has `least` rows or more, by default as many as sharing takes; a thread
+    gets `each` of them, so that none waits long for another. One thread has them all.
+    """
+    threads, least = allowed_threads(), least or DEFAULT_COSTS.run.portion_rows
+    count = max(1, min(threads * each, rows // least)) if threads > 1 else 1
+    for first, stop in pairwise(rows * number // count for number in range(count + 1)):
+        yield slice(first, stop)
+
+
+def map_portions(work: Callable[[slice], R], rows: int) -> list[R]:
+    """Map a function over portions of rows, which threads share; results in order."""
+    return map_shared(work, list(portions(rows)))
+
+
+def map_shared(work: Callable[[T], R], items: Sequence[T]) -> list[R]:
+    """Map a function over items, shared among as many threads as are allowed."""
+    return list(map_ordered(work, items, min(allowed_threads(), max(1, len(items)))))
 
 
 def run_all(tasks: Sequence[Callable[[], object]], stop: Callable[[], object]) -> None:

@@ -11,7 +11,7 @@ from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrow.timestamps import StampType, format_stamp
 from tiltpy.runtime.ingest.keys import Groups
-from tiltpy.runtime.ingest.packed_sort import RowOrder
+from tiltpy.runtime.ingest.row_order import RowOrder
 from tiltpy.types import ENDLESS
 
 _WAY_OUT = "the cells of a time domain follow each other"
@@ -45,7 +45,7 @@ def check_rows_as_cells(
         f"the interval from {begin} on begins before the one before it ends, at {end}; "
         + _WAY_OUT,
         input=declared.name,
-        row=int(late if order is None else order[late]),
+        row=int(late if order is None else order.rows[late]),
     )
 
 

@@ -6,6 +6,7 @@ than the packed sort key are sorted by their highest bits. As a rule that groups
 where it does not, those few are sorted again.
 """
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +17,14 @@ from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.snapshot_buffer import cache_blocks
 from tiltpy.runtime.arrays.time_layout import shift_by_one
 from tiltpy.runtime.arrow.timestamps import find_disorder
-from tiltpy.runtime.ingest.packed_sort import Codes, RowOrder, excess_bits, sort_packed
+from tiltpy.runtime.concurrency.workers import map_shared, portions
+from tiltpy.runtime.ingest.packed_sort import (
+    Codes,
+    RowNumbers,
+    excess_bits,
+    sort_packed,
+)
+from tiltpy.runtime.ingest.row_order import RowOrder
 
 RUN = DEFAULT_COSTS.reading.code_run
 """Average length from which on runs of one code are moved as a whole."""
@@ -29,8 +37,8 @@ COUNTED_BLOCK = 1 << 22
 class GroupedRows:
     """Rows grouped by code, those of one code in their original order.
 
-    `order` has the row that comes first, second, ...; None: as they lie. In it, the
-    rows of code `codes[k]` are `offsets[k]` to `offsets[k + 1]`.
+    Without an `order` they are as they lie. In it, the rows of code `codes[k]` are
+    `offsets[k]` to `offsets[k + 1]`.
     """
 
     order: RowOrder | None
@@ -82,25 +90,45 @@ def _group_runs(codes: Codes, heads: I64Array) -> GroupedRows:
     order = np.arange(len(codes)) + np.repeat(heads[runs] - begins[:-1], lengths)
     ordered = firsts[runs]
     new = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
-    return GroupedRows(order, np.append(begins[new], len(codes)), ordered[new])
+    offsets = np.append(begins[new], len(codes))
+    return GroupedRows(RowOrder(order), offsets, ordered[new])
 
 
 def _group_by_count(codes: Codes, size: int) -> GroupedRows:
-    """Group rows by counting those of each code, and placing one after another."""
-    narrow = np.ascontiguousarray(codes, np.uint32)
-    counts = np.zeros(size, np.int64)
-    blocks = [
-        (first, min(first + COUNTED_BLOCK, len(codes)))
-        for first in range(0, len(codes), COUNTED_BLOCK)
-    ]
-    for block in blocks:
-        COUNT_CODES(*block, narrow, counts)
-    places = counts.cumsum() - counts
-    order = np.empty(len(codes), np.uint32)
-    for block in blocks:
-        PLACE_ROWS(*block, narrow, places, order)
-    used = np.flatnonzero(counts)
-    return GroupedRows(order, offsets_of(counts[used]), used.astype(codes.dtype))
+    """Group rows by counting those of each code, and giving each row its place.
+
+    Threads share both; the places of a portion follow those of the portions before it.
+    """
+    narrow = np.empty(len(codes), np.uint32)
+    least = max(size, DEFAULT_COSTS.run.portion_rows)
+    rows = [*_interruptible(portions(len(codes), least, 1))]
+    counts = np.zeros((len(rows), size), np.int64)
+    places = np.empty(len(codes), np.uint32)
+
+    def count(portion: tuple[int, slice]) -> None:
+        number, rows = portion
+        narrow[rows] = codes[rows]
+        COUNT_CODES(rows.start, rows.stop, narrow, counts[number])
+
+    def place(portion: tuple[int, slice]) -> None:
+        number, rows = portion
+        PLACE_ROWS(rows.start, rows.stop, narrow, before[number], places)
+
+    map_shared(count, list(enumerate(rows)))
+    before = counts.cumsum(axis=0)
+    totals = before[-1].copy()
+    before += totals.cumsum() - totals - counts
+    map_shared(place, list(enumerate(rows)))
+    used = np.flatnonzero(totals)
+    order = RowOrder(places=places)
+    return GroupedRows(order, offsets_of(totals[used]), used.astype(codes.dtype))
+
+
+def _interruptible(rows: Iterable[slice]) -> Iterator[slice]:
+    """Cut long portions, so that an interrupt is heard between them."""
+    for portion in rows:
+        for first in range(portion.start, portion.stop, COUNTED_BLOCK):
+            yield slice(first, min(first + COUNTED_BLOCK, portion.stop))
 
 
 def _group_by_sort(codes: Codes, size: int) -> GroupedRows:
@@ -117,13 +145,13 @@ def _group_by_sort(codes: Codes, size: int) -> GroupedRows:
         firsts.append(ordered[begins].astype(codes.dtype))
         last = int(ordered[-1])
     offsets = np.append(np.concatenate(heads), len(codes))
-    return GroupedRows(order, offsets, np.concatenate(firsts))
+    return GroupedRows(RowOrder(order), offsets, np.concatenate(firsts))
 
 
 def _group_by_two_sorts(codes: Codes, size: int, excess: int) -> GroupedRows:
     """Group rows of codes `excess` bits wider than the sort key, in two passes."""
     drop = codes.dtype.type(excess)
-    order: RowOrder = sort_packed(codes >> drop, ((size - 1) >> excess) + 1).order()
+    order: RowNumbers = sort_packed(codes >> drop, ((size - 1) >> excess) + 1).order()
     ordered = codes[order]
     below = np.flatnonzero(ordered[1:] < ordered[:-1])
     if len(below):
@@ -136,4 +164,5 @@ def _group_by_two_sorts(codes: Codes, size: int, excess: int) -> GroupedRows:
         order[rows], ordered[rows] = order[rows][again], ordered[rows][again]
     heads = _find_heads(ordered, len(ordered))
     assert heads is not None
-    return GroupedRows(order, np.append(heads, len(codes)), ordered[heads])
+    offsets = np.append(heads, len(codes))
+    return GroupedRows(RowOrder(order), offsets, ordered[heads])

@@ -199,7 +199,7 @@ def align(
     size = len(grouped.codes)
     ranks = np.repeat(np.arange(size), np.diff(grouped.offsets))
     if grouped.order is not None:
-        ranks[grouped.order] = ranks.copy()
+        ranks[grouped.order.rows] = ranks.copy()
     aligned, first = {}, 0
     for source, (source_keys, groups) in inputs.items():
         stop = first + len(source_keys)

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from tiltpy.runtime.arrays.snapshot_buffer import CACHE_BLOCK, cache_blocks
 
 Codes = NDArray[np.unsignedinteger]
-RowOrder = NDArray[np.integer]
-"""The row that comes first, second, ..."""
+RowNumbers = NDArray[np.integer]
+"""A row for each row: the one that comes first, second, ..., or the place of each."""
 
 MOST_BITS = 63
 """Of a packed integer."""

@@ -17,8 +17,7 @@ from tiltpy.runtime.arrow.encode_strings import is_string, string_column
 from tiltpy.runtime.arrow.read_frame import payload_array, says_no_type
 from tiltpy.runtime.arrow.time_payloads import TickColumn, ticks_column
 from tiltpy.runtime.arrow.validation import advise_type
-from tiltpy.runtime.ingest.packed_sort import RowOrder
-from tiltpy.runtime.ingest.sort_by_time import reorder
+from tiltpy.runtime.ingest.row_order import RowOrder, move_rows
 from tiltpy.types import Scalar, Struct, Unit, columns, int_range
 
 MANTISSA = {32: 24, 64: 53}
@@ -45,8 +44,7 @@ def read_payload(
         name = ".".join(path)
         if scalar.is_temporal:
             array = ticks_column(TickColumn(declared.name, name, array, scalar, unit))
-        if order is not None:
-            array = reorder(array, order)
+        array = move_rows(array, order)
         if isinstance(declared.type, Struct) and isinstance(
             declared.type.field(column), Struct
         ):

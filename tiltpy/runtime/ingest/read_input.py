@@ -29,10 +29,9 @@ from tiltpy.runtime.ingest.drop_nulls import drop_nulls_at_edges, keep_events, k
 from tiltpy.runtime.ingest.event_times import lay_out_events, read_times, sample_times
 from tiltpy.runtime.ingest.key_codes import encode_keys, key_array
 from tiltpy.runtime.ingest.keys import Groups, Keys
-from tiltpy.runtime.ingest.packed_sort import RowOrder
 from tiltpy.runtime.ingest.payload import read_payload
+from tiltpy.runtime.ingest.row_order import RowOrder, move_times
 from tiltpy.runtime.ingest.samples import check_reach, choose_samples, share_samples
-from tiltpy.runtime.ingest.sort_by_time import reorder_times
 from tiltpy.runtime.ingest.sort_order import (
     Arrangement,
     TimeOrder,
@@ -152,7 +151,7 @@ def _ingest(
     payload, present = _read_payload(settled, choice, table, rows.order, unit)
     if table.num_rows == 0:
         return _empty_rows(declared, kind, rows.keys)
-    ticks = tuple(reorder_times(stamps.ticks, rows.order) for stamps in times)
+    ticks = tuple(move_times(stamps.ticks, rows.order) for stamps in times)
     buffer = lay_out_events(ticks, settled.lifetime, payload, next_stamp, rows.breaks)
     if declared.cells:
         if isinstance(declared.type, Scalar):
@@ -260,4 +259,4 @@ def _read_payload(
         return payload, None
     outer = table.column(first[0])
     present = outer.is_valid().to_numpy()
-    return payload, present if order is None else present[order]
+    return payload, present if order is None else present[order.rows]

@@ -6,10 +6,10 @@ import pyarrow as pa
 from tiltpy import arrow_functions as pc
 from tiltpy.errors import DataError
 from tiltpy.runtime.arrays.dtypes import BoolArray, Times
-from tiltpy.runtime.arrays.views import values_of
 from tiltpy.runtime.arrow.timestamps import Stamps
 from tiltpy.runtime.ingest.group_by_code import RUN, group_rows
-from tiltpy.runtime.ingest.packed_sort import RowOrder, fits_packed, sort_packed
+from tiltpy.runtime.ingest.packed_sort import RowNumbers, fits_packed, sort_packed
+from tiltpy.runtime.ingest.row_order import RowOrder
 
 SORTABLE = (
     pa.types.is_primitive,
@@ -25,7 +25,7 @@ SORTABLE = (
 
 def find_row_order(
     stamps: Stamps, ties: tuple[tuple[str, pa.Array], ...], *, input: str
-) -> RowOrder | None:
+) -> RowNumbers | None:
     """Find the order of rows; None where they are in order already.
 
     Ties are (name, column) pairs, nulls first; the sort is stable.
@@ -33,17 +33,17 @@ def find_row_order(
     order = None if stamps.in_order else sort_stably(stamps.ticks)
     if not ties:
         return order
-    ticks = reorder_times(stamps.ticks, order)
+    ticks = stamps.ticks if order is None else RowOrder(order).move_times(stamps.ticks)
     return order_ties(order, ticks[1:] == ticks[:-1], ties, input=input)
 
 
 def order_ties(
-    order: RowOrder | None,
+    order: RowNumbers | None,
     same: BoolArray,
     ties: tuple[tuple[str, pa.Array], ...],
     *,
     input: str,
-) -> RowOrder | None:
+) -> RowNumbers | None:
     """Sort rows of one time by their ties, within an order.
 
     `same` tells of each row from the second on whether it is at the time of the one
@@ -57,7 +57,8 @@ def order_ties(
     runs = np.cumsum(begins[tied])
     keys = [pa.array(runs)]
     for name, column in ties:
-        values = reorder(_sortable(column, input=input, name=name), rows)
+        sortable = _sortable(column, input=input, name=name)
+        values = pc.array_take(sortable, pa.array(rows), boundscheck=False)
         if values.null_count:
             keys.append(values.is_valid())  # false before true: nulls first
         keys.append(values)
@@ -72,19 +73,7 @@ def order_ties(
     return sorted_rows
 
 
-def reorder_times(values: Times, rows: RowOrder | None) -> Times:
-    """Reorder times; `rows` is None where they stay as they are."""
-    if rows is None:
-        return values
-    return values_of(reorder(pa.array(values), rows), np.dtype(np.int64))
-
-
-def reorder(array: pa.Array, rows: RowOrder) -> pa.Array:
-    """Reorder a column by the indices of all its rows."""
-    return pc.array_take(array, pa.array(rows), boundscheck=False)
-
-
-def sort_stably(ticks: Times) -> RowOrder:
+def sort_stably(ticks: Times) -> RowNumbers:
     """Sort times that are not in order stably."""
     least = int(ticks.min())
     size = int(ticks.max()) - least + 1
@@ -94,10 +83,10 @@ def sort_stably(ticks: Times) -> RowOrder:
         return np.argsort(ticks, kind="stable")  # which merges ordered runs
     order = group_rows((ticks - least).view(np.uint64), size).order
     assert order is not None
-    return order
+    return order.rows
 
 
-def find_time_order(starts: Times, ends: Times | None) -> RowOrder:
+def find_time_order(starts: Times, ends: Times | None) -> RowNumbers:
     """Find the order of intervals by start, then end, then as they lie.
 
     Without `ends` those that start together stay as they lie.
@@ -113,13 +102,13 @@ def find_time_order(starts: Times, ends: Times | None) -> RowOrder:
     return by_end[sort_stably(starts[by_end])]
 
 
-def find_out_of_order(rows: RowOrder) -> int:
+def find_out_of_order(rows: RowNumbers) -> int:
     """Find the first row of the input that belongs before the row above it."""
     ranks = invert_order(rows)
     return 1 + int((ranks[1:] < ranks[:-1]).argmax())
 
 
-def invert_order(rows: RowOrder) -> RowOrder:
+def invert_order(rows: RowNumbers) -> RowNumbers:
     """Compute the rank of each row from the order of rows."""
     ranks = np.empty_like(rows)
     ranks[rows] = np.arange(len(rows))

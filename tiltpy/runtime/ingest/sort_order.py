@@ -18,13 +18,12 @@ from tiltpy.runtime.arrow.timestamps import Stamps
 from tiltpy.runtime.ingest.group_by_code import GroupedRows, group_rows
 from tiltpy.runtime.ingest.key_codes import KeyCodes
 from tiltpy.runtime.ingest.keys import Keys
-from tiltpy.runtime.ingest.packed_sort import RowOrder, fits_packed, sort_packed
+from tiltpy.runtime.ingest.packed_sort import RowNumbers, fits_packed, sort_packed
+from tiltpy.runtime.ingest.row_order import RowOrder, move_times
 from tiltpy.runtime.ingest.sort_by_time import (
     find_out_of_order,
     find_row_order,
-    invert_order,
     order_ties,
-    reorder_times,
     sort_stably,
 )
 
@@ -76,7 +75,7 @@ def arrange_by_time(time: TimeOrder) -> Arrangement:
     order = find_row_order(time.stamps, time.ties, input=time.input)
     if order is not None and not time.allow_sort:
         raise time.refusal(find_out_of_order(order), "")
-    return Arrangement(order)
+    return Arrangement(None if order is None else RowOrder(order))
 
 
 def arrange_by_key(
@@ -100,14 +99,17 @@ def _order_within_keys(
     if time.stamps.in_order and not time.ties:
         return order
     breaks = groups.offsets[1:-1]
-    ordered = reorder_times(ticks, order)
+    ordered = move_times(ticks, order)
     if not time.stamps.in_order and _has_disorder(ordered, breaks):
-        order = _order_by_key_and_time(codes, ticks)
-        ordered = reorder_times(ticks, order)
+        order = RowOrder(_order_by_key_and_time(codes, ticks))
+        ordered = order.move_times(ticks)
     if time.ties:
         same = ordered[1:] == ordered[:-1]
         same[breaks - 1] = False
-        order = order_ties(order, same, time.ties, input=time.input)
+        rows = None if order is None else order.rows
+        tied = order_ties(rows, same, time.ties, input=time.input)
+        if tied is not rows:
+            order = None if tied is None else RowOrder(tied)
     if not (time.allow_sort or order is None or order is groups.order):
         _refuse_sort(order, groups, time)
     return order
@@ -121,7 +123,7 @@ def _has_disorder(ticks: Times, breaks: Breaks) -> bool:
     )
 
 
-def _order_by_key_and_time(codes: KeyCodes, ticks: Times) -> RowOrder:
+def _order_by_key_and_time(codes: KeyCodes, ticks: Times) -> RowNumbers:
     """Order by key, then time: by one packed sort, where there are bits enough."""
     least = int(ticks.min())
     span = int(ticks.max()) - least + 1
@@ -131,15 +133,15 @@ def _order_by_key_and_time(codes: KeyCodes, ticks: Times) -> RowOrder:
         return sort_packed(numbers, size).order()
     first = sort_stably(ticks)
     then = group_rows(codes.codes[first], codes.size).order
-    return first if then is None else first[then]
+    return first if then is None else first[then.rows]
 
 
 def _refuse_sort(order: RowOrder, groups: GroupedRows, time: TimeOrder) -> None:
     """Refuse the first row that belongs before the row above it that has its key."""
     rows = np.arange(len(order))
     if groups.order is not None:
-        rows = groups.order.astype(np.int64)
-    ranks = invert_order(order)
+        rows = groups.order.rows.astype(np.int64)
+    ranks = order.places
     moved = ranks[rows[1:]] < ranks[rows[:-1]]
     moved[groups.offsets[1:-1] - 1] = False
     if moved.any():
