@@ -21,10 +21,10 @@ CACHE_BLOCK = DEFAULT_COSTS.memory.cache_block
 """Items of a temporary that stays in the cache."""
 
 
-def cache_blocks(rows: int) -> Iterator[slice]:
-    """Split rows into ranges of at most `CACHE_BLOCK`."""
-    for first in range(0, rows, CACHE_BLOCK):
-        yield slice(first, min(first + CACHE_BLOCK, rows))
+def cache_blocks(rows: int, first: int = 0) -> Iterator[slice]:
+    """Split rows, from the `first` one on, into ranges of at most `CACHE_BLOCK`."""
+    for low in range(first, rows, CACHE_BLOCK):
+        yield slice(low, min(low + CACHE_BLOCK, rows))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

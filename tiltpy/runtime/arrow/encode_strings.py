@@ -30,6 +30,7 @@ from tiltpy.runtime.arrays.pool import allocate
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
 from tiltpy.runtime.arrays.views import validity_of, values_of
 from tiltpy.runtime.arrow.make_strings import StringMaker
+from tiltpy.runtime.concurrency.workers import map_shared, portions
 from tiltpy.string_predicates import array_of
 from tiltpy.types import STRING
 
@@ -55,27 +56,79 @@ def encode_chunks(chunks: Sequence[pa.Array]) -> pa.DictionaryArray:
     Its dictionary is of large strings, each once. Bytes that are no UTF-8 are an
     `ArrowInvalid`.
     """
-    encoded = [_dictionary(chunk) for chunk in chunks if len(chunk)]
+    encoded = [each for chunk in chunks if len(chunk) for each in _encode(chunk)]
     if not encoded:
         return NO_STRINGS.values.dictionary_encode()[:0]
-    column = pa.chunked_array(encoded)
-    if len(encoded) > 1:
-        column = column.unify_dictionaries()
-    values = column.chunk(0).dictionary
+    codes, values = _unify(encoded)
     values.validate(full=True)
-    codes = pa.concat_arrays([chunk.indices for chunk in column.chunks])
     return _of(codes, values if len(values) else NO_STRINGS.values)
 
 
-def _dictionary(chunk: pa.Array) -> pa.DictionaryArray:
-    """Encode strings as codes of 32 bits and a dictionary of large strings."""
+def _encode(chunk: pa.Array) -> list[pa.DictionaryArray]:
+    """Encode strings as codes of 32 bits and dictionaries of large strings.
+
+    Threads share the rows, and each portion has its dictionary.
+    """
     if pa.types.is_dictionary(chunk.type):  # it may name a string twice, and null
-        inner = _dictionary(chunk.dictionary)
-        return _of(inner.indices.take(chunk.indices), inner.dictionary)
+        codes, values = _unify(_encode(chunk.dictionary))
+        return [_of(_recode_indices(codes, chunk.indices), values)]
     if pa.types.is_null(chunk.type):
         chunk = chunk.cast(pa.large_string())
+    return map_shared(
+        lambda rows: _encode_portion(chunk[rows]), list(portions(len(chunk), each=2))
+    )
+
+
+def _encode_portion(chunk: pa.Array) -> pa.DictionaryArray:
     encoded = chunk.dictionary_encode()
     return _of(encoded.indices, encoded.dictionary)
+
+
+def _recode_indices(codes: pa.Array, indices: pa.Array) -> pa.Array:
+    """Look up the codes of a dictionary's strings, by its indices."""
+    in_order = np.arange(len(codes), dtype=np.int32)
+    if codes.null_count == 0 and np.array_equal(codes.to_numpy(), in_order):
+        return indices.cast(pa.int32())
+    return codes.take(indices)
+
+
+def _unify(encoded: list[pa.DictionaryArray]) -> tuple[pa.Array, pa.Array]:
+    """Join the codes of consecutive arrays, in one dictionary.
+
+    Strings are in order of their first rows, wherever an array ends.
+    """
+    if len(encoded) == 1:
+        return encoded[0].indices, encoded[0].dictionary
+    known = [each.dictionary for each in encoded if len(each.dictionary)]
+    if not known:
+        return pa.nulls(sum(map(len, encoded)), pa.int32()), encoded[0].dictionary
+    strings, merged = merge_dictionaries(known, ordered=False)
+    following, nothing = iter(merged), np.zeros(1, np.int32)
+    recodings = [
+        next(following) if len(each.dictionary) else nothing for each in encoded
+    ]
+    sizes = [len(each) for each in encoded]
+    stops = np.cumsum(sizes)
+    codes = allocate(STRING, int(stops[-1]))[: stops[-1]].view(np.int32)
+
+    def recode(number: int) -> None:
+        indices, recoding = encoded[number].indices, recodings[number]
+        if indices.null_count:
+            indices = indices.fill_null(0)
+        numbers = values_of(indices, np.dtype(np.int32))
+        target = codes[stops[number] - sizes[number] : stops[number]]
+        if np.array_equal(recoding, np.arange(len(recoding))):
+            target[:] = numbers
+        else:
+            np.take(recoding, numbers, out=target, mode="clip")
+
+    map_shared(recode, range(len(encoded)))
+    validity = None
+    if any(each.indices.null_count for each in encoded):
+        valid = pa.concat_arrays([each.indices.is_valid() for each in encoded])
+        validity = valid.buffers()[1]
+    buffers = [validity, pa.py_buffer(codes)]
+    return pa.Array.from_buffers(pa.int32(), len(codes), buffers), strings.values
 
 
 def _of(codes: pa.Array, values: pa.Array) -> pa.DictionaryArray:

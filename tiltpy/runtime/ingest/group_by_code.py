@@ -110,7 +110,7 @@ def _group_by_count(codes: Codes, size: int) -> GroupedRows:
         narrow[rows] = codes[rows]
         COUNT_CODES(rows.start, rows.stop, narrow, counts[number])
 
-    def place(portion: tuple[int, slice]) -> None:
+    def assign(portion: tuple[int, slice]) -> None:
         number, rows = portion
         PLACE_ROWS(rows.start, rows.stop, narrow, before[number], places)
 
@@ -118,7 +118,7 @@ def _group_by_count(codes: Codes, size: int) -> GroupedRows:
     before = counts.cumsum(axis=0)
     totals = before[-1].copy()
     before += totals.cumsum() - totals - counts
-    map_shared(place, list(enumerate(rows)))
+    map_shared(assign, list(enumerate(rows)))
     used = np.flatnonzero(totals)
     order = RowOrder(places=places)
     return GroupedRows(order, offsets_of(totals[used]), used.astype(codes.dtype))

@@ -16,11 +16,13 @@ import pyarrow as pa
 from tiltpy import arrow_functions as pc
 from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.errors import DataError
+from tiltpy.forks import cached_property
 from tiltpy.runtime.arrays.dictionary import MOST_BYTES
 from tiltpy.runtime.arrays.snapshot_buffer import cache_blocks
 from tiltpy.runtime.arrays.views import values_of
 from tiltpy.runtime.arrow.encode_strings import encode_chunks, is_string
 from tiltpy.runtime.arrow.read_frame import payload_array
+from tiltpy.runtime.concurrency.workers import map_portions
 from tiltpy.runtime.ingest.packed_sort import Codes, excess_bits, fits_packed
 from tiltpy.types import STRING
 
@@ -48,6 +50,23 @@ def key_array(input: str, table: pa.Table, name: str) -> pa.Array:
     if pa.types.is_null(kind):
         return pa.nulls(table.num_rows)
     return payload_array(input, table, STRING, name)
+
+
+class KeyedTable:
+    """The key columns of a table, encoded once: their values, and the codes of keys."""
+
+    def __init__(self, columns: Sequence[pa.Array]) -> None:
+        self.columns = tuple(columns)
+
+    @staticmethod
+    def of(input: str, table: pa.Table, names: Sequence[str]) -> "KeyedTable":
+        """Read the key columns of an input's table."""
+        return KeyedTable([key_array(input, table, name) for name in names])
+
+    @cached_property
+    def codes(self) -> KeyCodes:
+        """The code of each row's key."""
+        return encode_keys(self.columns)
 
 
 def encode_keys(columns: Sequence[pa.Array]) -> KeyCodes:
@@ -116,9 +135,8 @@ def _code_integers(array: pa.Array, restore: Restore) -> KeyCodes:
     letter = "u" if pa.types.is_unsigned_integer(kind) else "i"
     dtype = np.dtype(f"{letter}{kind.bit_width // 8}")
     plain = array.view(pa.from_numpy_dtype(dtype))
-    bounds = pc.min_max(plain)
-    low, high = bounds["min"].as_py(), bounds["max"].as_py()
-    if low is None:  # no values, or nulls alone
+    low, high = _find_bounds(plain)
+    if low is None or high is None:  # no values, or nulls alone
         low = high = 0
     shift = int(plain.null_count > 0)  # null is 0, and before all others
     size = high - low + 1 + shift
@@ -141,6 +159,14 @@ def _code_integers(array: pa.Array, restore: Restore) -> KeyCodes:
     return KeyCodes(codes, size, decode)
 
 
+def _find_bounds(plain: pa.Array) -> tuple[int | None, int | None]:
+    """Find the least and the greatest integer; None where there is none."""
+    both = map_portions(lambda rows: pc.min_max(plain[rows]), len(plain))
+    bounds = [(each["min"].as_py(), each["max"].as_py()) for each in both]
+    low = min((least for least, _ in bounds if least is not None), default=None)
+    return low, max((most for _, most in bounds if most is not None), default=None)
+
+
 def _favors_sort(values: Codes, excess: int) -> bool:
     """Tell whether nearly every row has another key, so that sorting is faster.
 
@@ -159,8 +185,12 @@ def _subtract_least(values: Codes, least: np.unsignedinteger, size: int) -> Code
     Undefined for values from `least + size` on.
     """
     codes = np.empty(len(values), np.min_scalar_type(size - 1))
-    for rows in cache_blocks(len(values)):
-        codes[rows] = values[rows] - least
+
+    def subtract(portion: slice) -> None:
+        for rows in cache_blocks(portion.stop, portion.start):
+            codes[rows] = values[rows] - least
+
+    map_portions(subtract, len(values))
     return codes
 
 
@@ -187,8 +217,12 @@ def _rank_dictionary(encoded: pa.DictionaryArray, restore: Restore) -> KeyCodes:
 
 def _take_blocks(ranks: Codes, numbers: Codes) -> Codes:
     codes = np.empty(len(numbers), ranks.dtype)
-    for rows in cache_blocks(len(numbers)):
-        np.take(ranks, numbers[rows], out=codes[rows], mode="clip")
+
+    def take(portion: slice) -> None:
+        for rows in cache_blocks(portion.stop, portion.start):
+            np.take(ranks, numbers[rows], out=codes[rows], mode="clip")
+
+    map_portions(take, len(numbers))
     return codes
 
 

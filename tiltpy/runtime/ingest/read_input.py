@@ -27,7 +27,7 @@ from tiltpy.runtime.ingest.binding import InputBinding, complete_input
 from tiltpy.runtime.ingest.cell_overlaps import check_rows_as_cells
 from tiltpy.runtime.ingest.drop_nulls import drop_nulls_at_edges, keep_events, keep_rows
 from tiltpy.runtime.ingest.event_times import lay_out_events, read_times, sample_times
-from tiltpy.runtime.ingest.key_codes import encode_keys, key_array
+from tiltpy.runtime.ingest.key_codes import KeyedTable
 from tiltpy.runtime.ingest.keys import Groups, Keys
 from tiltpy.runtime.ingest.payload import read_payload
 from tiltpy.runtime.ingest.row_order import RowOrder, move_times
@@ -146,7 +146,9 @@ def _ingest(
         kind = binding.samples.stamps
     rows = binding.memoize(
         (Arrangement, declared.keys, choice.rows, allow_sort),
-        lambda: _arrange(declared, choice, table, times[0], allow_sort=allow_sort),
+        lambda: _arrange(
+            declared, binding, choice, table, times[0], allow_sort=allow_sort
+        ),
     )
     payload, present = _read_payload(settled, choice, table, rows.order, unit)
     if table.num_rows == 0:
@@ -176,6 +178,7 @@ def _ingest(
 
 def _arrange(
     declared: Input,
+    binding: InputBinding,
     choice: Choice,
     table: pa.Table,
     stamps: Stamps,
@@ -196,8 +199,17 @@ def _arrange(
     )
     if not choice.keys:
         return arrange_by_time(time)
-    columns = [key_array(declared.name, table, name) for name in choice.keys]
-    return arrange_by_key(declared.keys, encode_keys(columns), time)
+    keyed = read_keys(declared.name, binding, table, choice.keys)
+    return arrange_by_key(declared.keys, keyed.codes, time)
+
+
+def read_keys(
+    input: str, binding: InputBinding, table: pa.Table, names: tuple[str, ...]
+) -> KeyedTable:
+    """Read the key columns of the table that is bound to an input."""
+    return binding.memoize(
+        (KeyedTable, names), lambda: KeyedTable.of(input, table, names)
+    )
 
 
 def _empty_rows(declared: Input, kind: StampType, keys: Keys | None) -> InputRows:

@@ -24,12 +24,12 @@ from tiltpy.runtime.ingest.binding import InputBinding, complete_input
 from tiltpy.runtime.ingest.event_times import lay_out_events, read_times
 from tiltpy.runtime.ingest.key_codes import (
     KeyCodes,
+    KeyedTable,
     compact_codes,
     encode_keys,
-    key_array,
 )
 from tiltpy.runtime.ingest.payload import read_payload
-from tiltpy.runtime.ingest.read_input import read_rows
+from tiltpy.runtime.ingest.read_input import read_keys, read_rows
 from tiltpy.runtime.ingest.samples import check_reach
 from tiltpy.runtime.ingest.sort_by_time import find_row_order
 from tiltpy.runtime.preaggregation.pane_states import CodedKeys
@@ -44,22 +44,20 @@ class TimeOrderedRows:
         buffer: SnapshotBuffer,
         stamps: StampType,
         names: tuple[str, ...],
-        columns: Callable[[], tuple[pa.Array, ...]],
-        codes: Callable[[], KeyCodes],
+        keyed: Callable[[], KeyedTable],
         sampled: int,
     ) -> None:
         self.buffer = buffer
         self.stamps = stamps
         self.names = names
-        self._read_columns = columns
-        self._find_codes = codes
+        self._read_keys = keyed
         self._sampled = sampled
         self._range: tuple[int, int] | None = None
 
     @cached_property
     def columns(self) -> tuple[pa.Array, ...]:
         """The key columns."""
-        return self._read_columns()
+        return self._read_keys().columns
 
     @cached_property
     def fields(self) -> list[tuple[str, pa.DataType]]:
@@ -93,7 +91,7 @@ class TimeOrderedRows:
 
     @cached_property
     def _codes(self) -> KeyCodes:
-        return self._find_codes()
+        return self._read_keys().codes
 
     @cached_property
     def _narrow_codes(self) -> KeyCodes:
@@ -210,14 +208,10 @@ def _read(
             tuple(stamps.ticks for stamps in times), lifetime, payload
         )
 
-    def columns() -> tuple[pa.Array, ...]:
-        return tuple(key_array(declared.name, table, name) for name in choice.keys)
+    def keyed() -> KeyedTable:
+        return read_keys(declared.name, binding, table, choice.keys)
 
-    def codes() -> KeyCodes:
-        key = KeyCodes, choice.keys
-        return binding.memoize(key, lambda: encode_keys(columns()))
-
-    return TimeOrderedRows(buffer, kind, declared.keys, columns, codes, sampled)
+    return TimeOrderedRows(buffer, kind, declared.keys, keyed, sampled)
 
 
 def _in_order(
