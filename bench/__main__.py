@@ -3,10 +3,11 @@
 `python -m bench fusion`, `threads` or `buffers` (and names of workloads, if you like)
 draw the paper's figures 10, 8 and 9 as tables; `memory` is a run over more than fits,
 `median` a look at windows of growing length, `growth` at more rows, keys, ticks and
-outputs; `ablation` has each mechanism on and off, `spark` is one at Spark, `scaling`
-says how much of each workload threads can share. Workloads that no kernel is tuned for
-are the family `offpath`, which has a table of its own: `folds` are those of them that
-go on from row to row, `drawn` those of a generator.
+outputs; `ablation` has each mechanism on and off, `files` goes from Parquet to Parquet,
+`pieces` is of streams, `spark` is one at Spark, `scaling` says how much of each
+workload threads can share. Workloads that no kernel is tuned for are the family
+`offpath`, which has a table of its own: `folds` are those of them that go on from row
+to row, `drawn` those of a generator.
 """
 
 import argparse
@@ -23,10 +24,12 @@ from bench.peers.registry import NAMES, missing
 from bench.reports import (
     ablation,
     buffers,
+    files,
     fusion,
     growth,
     median,
     memory,
+    pieces,
     scaling,
     threads,
 )
@@ -62,6 +65,8 @@ FIGURES = {
     "median": median.lines,
     "growth": growth.lines,
     "ablation": ablation.lines,
+    "files": files.lines,
+    "pieces": pieces.lines,
     "spark": _on_spark,
 }
 

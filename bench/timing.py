@@ -4,6 +4,7 @@ Rates are of wall time. Ratios of two runs on one thread are of processor time, 
 the load of others changes least; all others are of wall time.
 """
 
+import resource
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -41,10 +42,11 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Seconds:
-    """How long one run took."""
+    """How long one run took; `children` is the processor time of ended processes."""
 
     wall: float
     processor: float
+    children: float = 0.0
 
 
 Turns = tuple[Seconds, ...]
@@ -52,11 +54,18 @@ Turns = tuple[Seconds, ...]
 
 def timed(runner: Runner) -> Seconds:
     """Run once; what it returns is dropped after the clocks stop."""
+    children = _children()
     wall, processor = time.perf_counter(), time.process_time()
     result = runner()
-    taken = Seconds(time.perf_counter() - wall, time.process_time() - processor)
+    wall, processor = time.perf_counter() - wall, time.process_time() - processor
     del result
-    return taken
+    return Seconds(wall, processor, _children() - children)
+
+
+def _children() -> float:
+    """Processor seconds of all processes that were started here and have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def take_turns(runners: Mapping[str, Runner], repeat: int) -> dict[str, Turns]:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pc
 import pyarrow.feather as pf
@@ -502,3 +503,34 @@ def test_heavy_packages_are_not_imported() -> None:
         [sys.executable, "-c", code], capture_output=True, check=False, timeout=60
     )
     assert done.stdout == b"set()\n", done.stderr
+
+
+def test_runs_by_key_import_no_pandas(tmp_path: Path) -> None:
+    """Nor does reading and writing Parquet, in one piece or in several."""
+    stamps = pa.array(np.arange(1, 9001))
+    keys = pa.array([f"k{number % 7}" for number in range(9000)])
+    table = pa.table({"time": stamps, "k": keys, "x": np.arange(9000) / 8})
+    pq.write_table(table, tmp_path / "x.parquet")
+    tmp_path.joinpath("keyed.tilt").write_text(
+        "input x by k : f64 time time point\n~o[t] = sum(~x[t-9:t])\n"
+        "w = TDom(-∞, ∞, 50)\n~p[w] = mean(~x[w-50:w])\n"
+    )
+    tmp_path.joinpath("plain.tilt").write_text(
+        "input x : f64 time time point\n~o[t] = sum(~x[t-9:t])\n"
+    )
+    code = (
+        "import sys; from tiltpy.cli.main import main; "
+        "keyed = ['run', 'keyed.tilt', '--input', 'x.parquet', '--column', 'x']; "
+        "main([*keyed, '--output', 'o=o.parquet', '--output', 'p=p.parquet']); "
+        "plain = ['run', 'plain.tilt', '--input', 'x.parquet', '--column', 'x']; "
+        "main([*plain, '--output', 'o=o.parquet', '--memory', '1MB']); "
+        "print('pandas' in sys.modules)"
+    )
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", code],
+        capture_output=True,
+        check=False,
+        timeout=60,
+        cwd=tmp_path,
+    )
+    assert done.stdout == b"False\n", done.stderr

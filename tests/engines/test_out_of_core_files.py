@@ -57,6 +57,35 @@ def test_row_groups_before_the_start_are_not_read(tmp_path: Path) -> None:
         joined(query.stream(x=x))
 
 
+def test_runs_read_the_columns_that_they_want(tmp_path: Path) -> None:
+    """Strings come as dictionaries, of each row group its own."""
+    table = prices(5000)
+    keys = pa.array([f"k{number % 11 + number // 1000}" for number in range(5000)])
+    folder = write_dataset(
+        tmp_path / "data", table.append_column("k", keys), files=2, group=300
+    )
+    scan = tilt.scan_parquet(folder)
+    read = scan.read(["time", "k"])
+    assert read.column_names == ["time", "k"]
+    assert pa.types.is_dictionary(read["k"].type)
+    query = tilt.parse(
+        "unit s\ninput x by k : { price: f64, k: string } time time order seq point\n"
+        "~o[t] = { sum = sum(~x[t-60:t].price), newest = last(~x[t-60:t].k) }"
+    )
+    expected = query.run(x=table.append_column("k", keys)).to_arrow()
+    assert query.run(x=scan).to_arrow().equals(expected)
+
+
+def test_files_with_other_keys_are_refused(tmp_path: Path) -> None:
+    for number, each in enumerate((pa.string(), pa.int64())):
+        keys = pa.array(["1", "2"]).cast(each)
+        columns = {"time": pa.array([1, 2]), "k": keys, "x": pa.array([1.0, 2.0])}
+        pq.write_table(pa.table(columns), tmp_path / f"{number}.parquet")
+    query = tilt.parse("input x by k : f64 time time point\n~o[t] = ~x[t]")
+    with pytest.raises(tilt.DataError, match=r"1\.parquet: the column is .* is string"):
+        query.run(x=tilt.bind(tilt.scan_parquet(tmp_path), column="x"))
+
+
 # Files out
 
 

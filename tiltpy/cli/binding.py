@@ -100,13 +100,12 @@ def bind_files(
     paths: Mapping[str, Path],
     args: Namespace,
     *,
-    streamed: bool = False,
     read: Reader | None = None,
 ) -> dict[str, BoundFrame]:
     """Read the inputs' files, and bind them by the options.
 
-    Where the run is `streamed`, Parquet files are left for it to read. Another engine
-    reads all files, by `read`.
+    Parquet files are left for the run to read: the columns that it wants. Another
+    engine reads all files, by `read`.
     """
     names = [declared.name for declared in query.query.inputs]
     values = {
@@ -121,7 +120,6 @@ def bind_files(
             paths[declared.name],
             {option: texts.get(declared.name) for option, texts in values.items()},
             query.query.unit,
-            streamed=streamed,
             read=read,
         )
         for declared in query.query.inputs
@@ -139,7 +137,6 @@ def _bind_file(
     words: Mapping[str, str | None],
     unit: Unit | None,
     *,
-    streamed: bool,
     read: Reader | None,
 ) -> BoundFrame:
     lifetime = words["lifetime"]
@@ -156,7 +153,7 @@ def _bind_file(
 
     if read is not None:
         return bind(read(path))
-    if _is_dataset(path) or (streamed and format_of(path) == "Parquet"):
+    if _is_dataset(path) or format_of(path) == "Parquet":
         return bind(tilt.scan_parquet(path))
     table = read_table(path)
     if format_of(path) == "CSV":

@@ -76,7 +76,7 @@ def run(args: Namespace) -> int:
     streamed = not args.sort and must_stream(paths.values(), args.memory)
     method = tilt.CompiledQuery.stream if streamed else tilt.CompiledQuery.run
     outputs = _output_paths(query, paths, args)
-    options = read_run_options(query, paths, args, method, streamed=streamed)
+    options = read_run_options(query, paths, args, method)
     if streamed and args.check_reductions:
         raise ArgumentsError(
             "--check-reductions looks at all rows at once; leave --memory out, or try "

@@ -57,7 +57,6 @@ def read_run_options(
     args: Namespace,
     method: Callable[..., object],
     *,
-    streamed: bool = False,
     read: Reader | None = None,
 ) -> dict[str, Any]:
     """Read the arguments of `method`, which runs the query: frames and options by name.
@@ -71,7 +70,7 @@ def read_run_options(
     options = _options(args, unit)
     for name, text in arguments.assign("--bound", args.bound, bounds).items():
         options[name] = times.time("--bound", text, unit)
-    return options | bind_files(query, paths, args, streamed=streamed, read=read)
+    return options | bind_files(query, paths, args, read=read)
 
 
 def _options(args: Namespace, unit: Unit | None) -> dict[str, Any]:

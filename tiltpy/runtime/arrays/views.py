@@ -82,6 +82,18 @@ def array_of(
     return pa.Array.from_buffers(type, len(values), [nulls, pa.py_buffer(data)])
 
 
+def plain_array(
+    values: NDArray[np.generic], absent: NDArray[np.bool_] | None = None
+) -> pa.Array:
+    """Make an Arrow array over values of numpy, null where they are `absent`.
+
+    `pa.array` would import pandas, to see that they are none of its.
+    """
+    validity = None if absent is None else np.packbits(~absent, bitorder="little")
+    kind = pa.from_numpy_dtype(values.dtype)
+    return array_of(np.ascontiguousarray(values), validity, kind)
+
+
 def column_array(column: Column, count: int, scalar: Scalar) -> pa.Array:
     """View the first `count` rows of a column; only a bitmap that moves is copied.
 

@@ -77,6 +77,18 @@ class ParquetScan:
                     yield RowBatch(table, str(path), first)
                     first += table.num_rows
 
+    def read(self, names: Sequence[str]) -> pa.Table:
+        """Read the columns `names` as a whole, file by file; strings are encoded."""
+        schema = self.schema
+        types = {name: schema.field(name).type for name in names}
+        encoded = [name for name, kind in types.items() if kind == pa.string()]
+        tables = []
+        for path in self.paths:
+            with open_parquet(path, encoded) as file:
+                _check_types(path, file.schema_arrow, types, encoded)
+                tables.append(_read_whole(path, file, names))
+        return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
+
     def _in_order(self, times: "ScanRange | None") -> Sequence[Path]:
         if times is None or len(self.paths) == 1:
             return self.paths
@@ -154,14 +166,21 @@ def rows_of(frame: object) -> int:
     return int(frame.num_rows) if isinstance(frame, pa.Table) else 0
 
 
-def open_parquet(path: Path) -> "pq.ParquetFile":
-    """Open a Parquet file and read its footer."""
+def open_parquet(path: Path, encoded: Sequence[str] = ()) -> "pq.ParquetFile":
+    """Open a Parquet file and read its footer.
+
+    Columns of strings that are to be `encoded` are read as dictionaries: mostly the
+    file has these.
+    """
     import pyarrow.parquet as pq  # noqa: PLC0415 - late
 
     try:
         # Otherwise the columns of all row groups would be read at once, and kept.
         return pq.ParquetFile(
-            path, buffer_size=DEFAULT_COSTS.reading.file_buffer, pre_buffer=False
+            path,
+            read_dictionary=list(encoded),
+            buffer_size=DEFAULT_COSTS.reading.file_buffer,
+            pre_buffer=False,
         )
     except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
         raise unreadable(path, error) from error
@@ -173,18 +192,33 @@ def unreadable(path: Path, error: Exception) -> DataError:
     return DataError(f"{path}: not readable as Parquet: {lines[0] if lines else error}")
 
 
-def _check_types(path: Path, schema: pa.Schema, types: dict[str, pa.DataType]) -> None:
-    """Refuse a file whose columns are not of the `types` in the first file."""
+def _check_types(
+    path: Path,
+    schema: pa.Schema,
+    types: dict[str, pa.DataType],
+    encoded: Sequence[str] = (),
+) -> None:
+    """Refuse a file whose columns are not of the `types` in the first file.
+
+    Those that are `encoded` have dictionaries of them.
+    """
     for name, wanted in types.items():
         index = schema.get_field_index(name)
         kind = schema.field(index).type if index >= 0 else None
-        if kind != wanted:
+        if kind != (pa.dictionary(pa.int32(), wanted) if name in encoded else wanted):
             what = "is missing" if kind is None else f"is {kind}"
             raise DataError(
                 f"{path}: the column {what}, but is {wanted} in the first file; write "
                 "all files with one schema",
                 column=name,
             )
+
+
+def _read_whole(path: Path, file: "pq.ParquetFile", names: Sequence[str]) -> pa.Table:
+    try:
+        return offload(lambda: file.read(columns=list(names)))
+    except (OSError, pa.ArrowException) as error:
+        raise unreadable(path, error) from error
 
 
 def _tables(

@@ -11,6 +11,7 @@ import pyarrow as pa
 from tiltpy import arrow_functions as pc
 from tiltpy.errors import DataError
 from tiltpy.runtime.arrow.encode_strings import encode_chunks, is_string
+from tiltpy.runtime.arrow.parquet_scan import ParquetScan
 from tiltpy.runtime.arrow.select_columns import Choice
 from tiltpy.runtime.arrow.validation import broken_error
 from tiltpy.runtime.concurrency.offload import in_caller
@@ -31,8 +32,12 @@ def read_chosen(
 ) -> tuple[pa.Table, Choice]:
     """Choose columns of a frame and read them; the table may have others, too.
 
-    Frames that would convert or compute their columns are asked for no others.
+    Frames that would convert or compute their columns are asked for no others, and
+    scans of files read no others.
     """
+    if isinstance(frame, ParquetScan):
+        choice = choose(frame.schema)
+        return frame.read(choice.columns), choice
     empty = _without_rows(frame)
     if empty is None:
         table = read_frame(input, frame)

@@ -166,8 +166,9 @@ class _RowSource:
             needed = time_range(declared, self.time, reading)
             batches = scan.batches(self.used, reading.rows, needed)
         self._batches = batches
-        kinds = [(name, plain_type(schema.field(name).type)) for name in self.used]
-        empty = pa.schema(kinds).empty_table()
+        kinds = (plain_type(schema.field(name).type) for name in self.used)
+        # Not of its schema, for which pyarrow would import pandas.
+        empty = pa.table([pa.nulls(0, kind) for kind in kinds], names=self.used)
         self.nothing = ingest(declared, replace(binding, frame=empty), unit=self._unit)
 
     @property

@@ -9,7 +9,6 @@ dropped unless the rows are regular, and so are keys without events.
 from dataclasses import replace
 
 import numpy as np
-import pyarrow as pa
 
 from tiltpy.abi.layouts import TimeLayout
 from tiltpy.costs import DEFAULT_COSTS
@@ -21,6 +20,7 @@ from tiltpy.runtime.arrays.snapshot_buffer import (
     pack_validity,
 )
 from tiltpy.runtime.arrays.time_layout import lay_out
+from tiltpy.runtime.arrays.views import plain_array
 from tiltpy.runtime.ingest.group_by_code import offsets_of
 from tiltpy.runtime.ingest.keys import Groups, Keys, without_nulls
 from tiltpy.types import Scalar, Type
@@ -88,7 +88,7 @@ def keep_events(
         return keys, groups
     counts = np.add.reduceat(mask, groups.offsets[:-1], dtype=np.int64)
     nonempty = counts > 0
-    columns = tuple(column.filter(pa.array(nonempty)) for column in keys.columns)
+    columns = tuple(column.filter(plain_array(nonempty)) for column in keys.columns)
     remaining = Keys(keys.names, columns)
     if not nonempty.any():
         return remaining, Groups.empty(payload)

@@ -19,7 +19,7 @@ from tiltpy.errors import DataError
 from tiltpy.forks import cached_property
 from tiltpy.runtime.arrays.dictionary import MOST_BYTES
 from tiltpy.runtime.arrays.snapshot_buffer import cache_blocks
-from tiltpy.runtime.arrays.views import values_of
+from tiltpy.runtime.arrays.views import bools_of, integers_of, plain_array, values_of
 from tiltpy.runtime.arrow.encode_strings import encode_chunks, is_string
 from tiltpy.runtime.arrow.read_frame import payload_array
 from tiltpy.runtime.concurrency.workers import map_portions
@@ -114,7 +114,9 @@ def _combine_codes(first: KeyCodes, second: KeyCodes) -> KeyCodes:
 
 def compact_codes(keys: KeyCodes) -> KeyCodes:
     """Compact the code space: drop codes that no row uses."""
-    less = _rank_dictionary(pa.array(keys.codes).dictionary_encode(), lambda keys: keys)
+    less = _rank_dictionary(
+        plain_array(keys.codes).dictionary_encode(), lambda keys: keys
+    )
 
     def decode(numbers: Codes) -> tuple[pa.Array, ...]:
         (wide,) = less.decode(numbers)
@@ -148,13 +150,13 @@ def _code_integers(array: pa.Array, restore: Restore) -> KeyCodes:
     least = unsigned.type(low % (1 << 8 * dtype.itemsize))
     codes = _subtract_least(values, least, size)
     if shift:
-        valid = plain.is_valid().to_numpy(zero_copy_only=False)
+        valid = bools_of(plain.is_valid())
         codes = (codes + codes.dtype.type(shift)) * valid
 
     def decode(numbers: Codes) -> tuple[pa.Array, ...]:
         values = (numbers - numbers.dtype.type(shift)).astype(unsigned) + least
         absent = numbers < shift if shift else None
-        return (restore(pa.array(values.view(dtype), mask=absent)),)
+        return (restore(plain_array(values.view(dtype), absent)),)
 
     return KeyCodes(codes, size, decode)
 
@@ -198,7 +200,7 @@ def _rank_dictionary(encoded: pa.DictionaryArray, restore: Restore) -> KeyCodes:
     """Encode a dictionary's values by their rank."""
     values, indices = encoded.dictionary, encoded.indices
     size = len(values)
-    order = pc.array_sort_indices(values).to_numpy().view(np.int64)
+    order = integers_of(pc.array_sort_indices(values)).view(np.int64)
     if indices.null_count:
         order = np.insert(order, 0, size)  # nulls first
         indices = indices.fill_null(size)
@@ -210,7 +212,7 @@ def _rank_dictionary(encoded: pa.DictionaryArray, restore: Restore) -> KeyCodes:
 
     def decode(numbers: Codes) -> tuple[pa.Array, ...]:
         indices = order[numbers]
-        return (restore(values.take(pa.array(indices, mask=indices == size))),)
+        return (restore(values.take(plain_array(indices, indices == size))),)
 
     return KeyCodes(codes, max(1, len(order)), decode)
 
@@ -230,8 +232,8 @@ def _canonicalize_floats(array: pa.Array) -> pa.Array:
     values = values_of(array, np.dtype(f"f{array.type.bit_width // 8}"))
     zeros = values + values.dtype.type(0)  # of which there is a positive one alone
     alike = np.where(np.isnan(zeros), values.dtype.type(np.nan), zeros)
-    absent = array.is_null().to_numpy(zero_copy_only=False)
-    return pa.array(alike, mask=absent, from_pandas=False)
+    absent = bools_of(array.is_null()).view(np.bool_)
+    return plain_array(alike, absent)
 
 
 def _cast_short(strings: pa.Array) -> pa.Array:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from tiltpy.runtime.arrays.dtypes import I64Array
-from tiltpy.runtime.arrays.views import values_of
+from tiltpy.runtime.arrays.views import bools_of, plain_array, values_of
 from tiltpy.runtime.arrow.encode_strings import is_string
 from tiltpy.runtime.ingest.key_codes import encode_keys
 from tiltpy.runtime.ingest.key_types import common_type
@@ -66,7 +66,7 @@ class KeyDictionary:
         if len(codes) < 2:
             return codes, keys
         order = np.argsort(encode_keys(keys.columns).codes, kind="stable")
-        rows = pa.array(order)
+        rows = plain_array(order)
         columns = tuple(column.take(rows) for column in keys.columns)
         return codes[order], Keys(self.names, columns)
 
@@ -91,7 +91,7 @@ def _list_column(column: pa.Array) -> list[Hashable]:
     width = column.type.bit_width // 8
     values: list[Hashable] = values_of(column, np.dtype(f"i{width}")).tolist()
     if column.null_count:
-        for place in np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False)):
+        for place in np.flatnonzero(bools_of(column.is_null())):
             values[place] = None
     return values
 

@@ -6,6 +6,7 @@ import pyarrow as pa
 from tiltpy import arrow_functions as pc
 from tiltpy.errors import DataError
 from tiltpy.runtime.arrays.dtypes import BoolArray, Times
+from tiltpy.runtime.arrays.views import plain_array
 from tiltpy.runtime.arrow.timestamps import Stamps
 from tiltpy.runtime.ingest.group_by_code import RUN, group_rows
 from tiltpy.runtime.ingest.packed_sort import RowNumbers, fits_packed, sort_packed
@@ -55,14 +56,14 @@ def order_ties(
     tied = np.flatnonzero(~begins | np.append(same, False))
     rows = tied if order is None else order[tied]
     runs = np.cumsum(begins[tied])
-    keys = [pa.array(runs)]
+    keys = [plain_array(runs)]
     for name, column in ties:
         sortable = _sortable(column, input=input, name=name)
-        values = pc.array_take(sortable, pa.array(rows), boundscheck=False)
+        values = pc.array_take(sortable, plain_array(rows), boundscheck=False)
         if values.null_count:
             keys.append(values.is_valid())  # false before true: nulls first
         keys.append(values)
-    keys.append(pa.array(np.arange(len(tied))))  # last: equal rows keep their order
+    keys.append(plain_array(np.arange(len(tied))))  # last: equal rows keep their order
     names = [str(number) for number in range(len(keys))]
     table = pa.Table.from_arrays(keys, names=names)
     ranks = pc.sort_indices(table, [(name, "ascending") for name in names]).to_numpy()

@@ -17,7 +17,7 @@ from tiltpy.ir.nodes import Input
 from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrays.time_layout import make_sampled
-from tiltpy.runtime.arrays.views import values_of
+from tiltpy.runtime.arrays.views import plain_array, values_of
 from tiltpy.runtime.arrow.read_frame import flat_column
 from tiltpy.runtime.arrow.timestamps import Stamps, StampType
 from tiltpy.runtime.ingest.binding import InputBinding, complete_input
@@ -119,7 +119,7 @@ class TimeOrderedRows:
     @cached_property
     def _distinct(self) -> int:
         """How many keys a sample has."""
-        rows = pa.array(self._sample())
+        rows = plain_array(self._sample())
         keys = encode_keys([column.take(rows) for column in self.columns])
         return len(np.unique(keys.codes))
 
@@ -133,7 +133,7 @@ def _is_integer(kind: pa.DataType) -> bool:
 
 def _near(plain: pa.Array, sample: I64Array) -> tuple[int, int]:
     """The least and the greatest of some integers, and a little more on both sides."""
-    bounds = pc.min_max(plain.take(pa.array(sample)))
+    bounds = pc.min_max(plain.take(plain_array(sample)))
     low, high = bounds["min"].as_py(), bounds["max"].as_py()
     more = 16 + (high - low) // 64
     first = 0 if 0 <= low <= more else low - more
@@ -146,7 +146,7 @@ def _in_range(plain: pa.Array, low: int, high: int, kind: pa.DataType) -> CodedK
     dtype = np.dtype(plain.type.to_pandas_dtype())
 
     def columns(keys: I64Array) -> tuple[pa.Array, ...]:
-        return (pa.array((keys + low).astype(dtype)).view(kind),)
+        return (plain_array((keys + low).astype(dtype)).view(kind),)
 
     scalar = NAMED[f"{dtype.kind}{8 * dtype.itemsize}"]
     return CodedKeys(values_of(plain, dtype), scalar, low, high - low + 1, columns)

@@ -11,7 +11,7 @@ from tiltpy import arrow_functions as pc
 from tiltpy.runtime.arrays.dictionary import MOST_BYTES
 from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.repetition import repeat_numbers
-from tiltpy.runtime.arrays.views import array_of, integers_of
+from tiltpy.runtime.arrays.views import array_of, integers_of, plain_array
 from tiltpy.runtime.concurrency.workers import map_ordered
 from tiltpy.runtime.execution.stitch import Piece
 from tiltpy.runtime.ingest.keys import Keys
@@ -71,7 +71,7 @@ class KeyColumns:
         columns: Sequence[pa.Array] = self.keys.columns
         counts = self.counts
         if len(self.numbers) < len(self.keys) or not nonempty.all():
-            counts, numbers = counts[nonempty], pa.array(self.numbers[nonempty])
+            counts, numbers = counts[nonempty], plain_array(self.numbers[nonempty])
             columns = [column.take(numbers) for column in columns]
         total, first = sum(sizes), 0
         if len(counts) == total:  # a snapshot of each
@@ -100,7 +100,11 @@ def _repeat_keys(column: pa.Array, counts: I64Array, total: int) -> pa.Array:
         wide = numbers.astype(np.int64, copy=False)  # modulo 2**64
         repeated = repeat_numbers(wide, counts, total)
         return array_of(repeated.astype(numbers.dtype, copy=False), None, column.type)
-    return pa.RunEndEncodedArray.from_arrays(pa.array(np.cumsum(counts)), column)
+    ends = plain_array(np.cumsum(counts))
+    kind = pa.run_end_encoded(ends.type, column.type)
+    return pa.RunEndEncodedArray.from_buffers(
+        kind, total, [None], children=[ends, column]
+    )
 
 
 def _decode_runs(column: pa.Array) -> pa.Array:
@@ -120,6 +124,6 @@ def sort_by_time(table: pa.Table, workers: int, *, tied: bool) -> pa.Table:
         integers_of(table[name].combine_chunks()).astype(np.int64, copy=False)
         for name in (("start", "start") if tied else ("start", "end"))
     )
-    order = pa.array(find_time_order(starts, None if tied else ends))
+    order = plain_array(find_time_order(starts, None if tied else ends))
     columns = map_ordered(lambda column: column.take(order), table.columns, workers)
     return pa.Table.from_arrays(list(columns), schema=table.schema)
