@@ -107,6 +107,7 @@ SMALL_COSTS = Costs(
     inserted_rows=3,
     ranked_rows=2,
     sorted_rows=40,
+    counted_entries=64,
 )
 """Where few rows and short windows are enough to reach every strategy."""
 USERS_COSTS = Costs(run=USERS_RUN)

@@ -312,6 +312,12 @@ class Costs:
     what they look back at stays in near caches (sliding sum)."""
     longest_network: int = 48
     """Cells of a window that is sorted anew for each cell (median)."""
+    longest_counted: int = 1 << 14
+    """Cells of a window whose values are counted in lanes: beyond, the table leaves the
+    near caches (nunique of 500, equal values in 5000)."""
+    counted_entries: int = 1 << 12
+    """Entries of such a table, at least: values whose keys lie no further apart are
+    counted in place, where a short window needs fewer (nunique of 500)."""
     masked_variance_cells: int = 2 * LANES
     """Cells of a window whose variance is made of its values, not of states, where some
     may be null (z-score)."""

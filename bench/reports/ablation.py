@@ -135,6 +135,12 @@ MECHANISMS: tuple[Mechanism, ...] = (
         "lowering/vector/quantiles.py",
     ),
     _threshold(
+        "value_counts",
+        Costs(longest_counted=0),
+        "lowering/vector/counted_windows.py",
+        "lowering/vector/value_counts.py",
+    ),
+    _threshold(
         "masked_variance",
         Costs(masked_variance_cells=0),
         "aggregates/masked_variance.py",

@@ -53,6 +53,7 @@ from tiltpy.lowering.vector.doubling_windows import WindowFold
 from tiltpy.lowering.vector.history import History
 from tiltpy.lowering.vector.outputs import Output
 from tiltpy.lowering.vector.tile_buffers import TileBuffer
+from tiltpy.lowering.vector.value_counts import ValueCounts
 from tiltpy.plan.nodes import Refusal
 from tiltpy.plan.vector_plan import VectorPlan
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
@@ -203,6 +204,7 @@ OBSERVED: tuple[tuple[type, Callable[[Any], Forms]], ...] = (
     (VectorPlan, of_grid),
     (WindowFold, of_fold),
     (MaskedVariance, lambda _: ["spread: of the values"]),
+    (ValueCounts, lambda _: ["lanes: counts by value"]),
     (Pane, of_pane),
     (Output, of_output),
     (CellArrays, of_stored),

@@ -60,17 +60,17 @@ def _rows(random: Random) -> list[Event]:
     """Up to some hundred rows: samples, points at any time, or of any length."""
     steps = random.choice(((1,), (1,), (3,), (1, 1, 2, 9), (1, 40)))
     longest = random.choice((1, 1, 100))
-    number = _numbers(random)
+    number = numbers(random)
     time, rows = random.randint(-60, 60), []
     for row in range(random.choice((0, 1, 2, 17, 60, 200, 400))):
         end = time + random.choice(steps)
         start = max(time, end - longest)
-        rows.append(Event(start, end, _payload(random, number(row))))
+        rows.append(Event(start, end, payload_of(random, number(row))))
         time = end + (random.random() < 0.02 and longest < 100) * 200
     return rows
 
 
-def _numbers(random: Random) -> Callable[[int], int]:
+def numbers(random: Random) -> Callable[[int], int]:
     kinds: tuple[Callable[[int], int], ...] = (
         lambda row: row,
         lambda row: -row,
@@ -83,7 +83,7 @@ def _numbers(random: Random) -> Callable[[int], int]:
     return random.choice(kinds)
 
 
-def _payload(random: Random, number: int) -> dict[str, object]:
+def payload_of(random: Random, number: int) -> dict[str, object]:
     specials = (NAN, INF, -INF, -0.0, 0.0, None)
     is_special = random.random() < random.choice((0, 0, 0.03))
     eighths = number % 2**20 / 8 - 30

@@ -13,7 +13,6 @@ from tiltpy.emit.values import LoopValue, lower_expr
 from tiltpy.ir.nodes import Element, Expr, Reduce, UserReduction
 from tiltpy.loops.build import TRUE, conj
 from tiltpy.loops.nodes import LExpr, Num, Var
-from tiltpy.ops import WHOLE_WINDOW
 from tiltpy.plan.definedness import trial_block, unknown_value
 from tiltpy.types import BOOL, Struct, Type
 
@@ -103,9 +102,7 @@ def reduced_value(
         state = tuple(Var("some", scalar) for scalar in code.types())
         return code.result(block, state, UNKNOWN if panes else element.valid)
     certain = source.begins is None and element.valid == TRUE
-    valid = node.reduction in ("count", *WHOLE_WINDOW) or (
-        certain and node.ddof < cells
-    )
+    valid = node.reduction == "count" or (certain and node.ddof < cells)
     return replace(unknown_value(node.type), valid=TRUE if valid else UNKNOWN)
 
 

@@ -6,7 +6,7 @@ from math import gcd, lcm
 
 from tiltpy.abi.layouts import Layout, TimeLayout
 from tiltpy.emit.axes import Axis, CellMap, map_cells
-from tiltpy.emit.references import references
+from tiltpy.emit.references import present_folds, references
 from tiltpy.forks import cached_property
 from tiltpy.ir.nodes import CutPoint, Query, TemporalExpr, Window
 
@@ -45,8 +45,14 @@ class CellGeometry:
 
     @cached_property
     def references(self) -> Mapping[str, tuple[list[CutPoint], list[Window]]]:
-        """The points and windows of each definition."""
-        return {d.name: references(d) for d in self.query.definitions}
+        """The points and windows of each definition, those that see the present too."""
+        return {d.name: self._references(d) for d in self.query.definitions}
+
+    @staticmethod
+    def _references(definition: TemporalExpr) -> tuple[list[CutPoint], list[Window]]:
+        points, windows = references(definition)
+        folded = [window for window, _ in present_folds(definition)]
+        return points, list(dict.fromkeys((*windows, *folded)))
 
     @cached_property
     def definitions(self) -> Mapping[str, TemporalExpr]:

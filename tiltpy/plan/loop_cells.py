@@ -1,5 +1,7 @@
 """Cells that the loops of a vector kernel compute, before there is any code."""
 
+from dataclasses import replace
+
 from tiltpy.emit.builder import Block
 from tiltpy.emit.values import LoopValue, Reading, lower_expr
 from tiltpy.ir.nodes import (
@@ -17,6 +19,7 @@ from tiltpy.ir.nodes import (
     TemporalExpr,
     Time,
 )
+from tiltpy.ir.traversal import sees_more
 from tiltpy.loops.build import TRUE, conj, disj, negate
 from tiltpy.loops.nodes import LExpr
 from tiltpy.plan.cell_facts import (
@@ -59,6 +62,8 @@ class LoopCells:
             case CutPoint(object=name):
                 cell = self.geometry.point(reader, cut)
                 return self.seen_by(reader, name).is_dense and cell.times >= cell.over
+            case CutWindow() if sees_more(cut):
+                return False
             case CutWindow(window=window, element=element):
                 cell = self.geometry.window(reader, window).newest
                 facts = self.seen_by(reader, window.object)
@@ -90,6 +95,8 @@ class LoopCells:
             case CutPoint(object=name):
                 regular = self.geometry.point(reader, cut).is_regular
                 return self.seen_by(reader, name).changes if regular else UNKNOWN
+            case CutWindow() if sees_more(cut):
+                return UNKNOWN
             case CutWindow(window=window, element=element):
                 facts = self.seen_by(reader, window.object)
                 contributes = facts.element(trial_block(), element).valid
@@ -122,6 +129,8 @@ class LoopCells:
                 return LoopValue(node.type, unknown_value(node.type).value, valid)
             case Time():
                 return LoopValue(node.type, unknown_value(node.type).value, TRUE)
+            case Reduce() if sees_more(node):
+                return replace(unknown_value(node.type), valid=TRUE)
             case Reduce(window=window):
                 return reduced_value(
                     block,

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.elements import Names, element_of
 from tiltpy.emit.matches import Match
+from tiltpy.emit.order_keys import equality_keys, hash_entry
 from tiltpy.emit.row_access import ObjectRows
-from tiltpy.emit.values import LoopValue
 from tiltpy.loops.build import (
     TRUE,
     add,
@@ -29,13 +29,9 @@ from tiltpy.loops.build import (
     select,
     sub,
 )
-from tiltpy.loops.nodes import Bin, For, LExpr, Num, Store, Var, While
-from tiltpy.lowering.sweep.order_keys import order_key
+from tiltpy.loops.nodes import For, LExpr, Num, Store, Var, While
 from tiltpy.types import I32, I64, U64
 
-_FACTOR = Num(0x9E3779B97F4A7C15, U64)
-"""2^64 over the golden ratio: spreads keys that follow one another (Knuth)."""
-_HALF = Num(1 << 32, U64)
 _FREE, _NOTHING, _ONE = Num(-1, I32), Num(0, I32), Num(1, I32)
 _NOWHERE = i64(-1)
 
@@ -91,7 +87,7 @@ class HashCounts:
         result = self.builder.fresh("matches")
         block.set(result, i64(0))
         values = [names[each.present.name] for each in self.match.comparisons]
-        keys, exist = _hash_keys(values)
+        keys, exist = equality_keys(values)
         look = block.inner()
         entry = self._find(look, [look.name("key", key) for key in keys])
         found = load(self.counts, entry)
@@ -105,7 +101,7 @@ class HashCounts:
             element_of(block, self.rows, row, each.key)
             for each in self.match.comparisons
         ]
-        keys, exist = _hash_keys(values)
+        keys, exist = equality_keys(values)
         contributes = element_of(block, self.rows, row, self.match.element).valid
         valid = block.name("ok", conj(contributes, exist))
         return [block.name("key", key) for key in keys], valid
@@ -126,26 +122,3 @@ class HashCounts:
         )
         block.add(While(conj(is_taken, differs), following.body()))
         return entry
-
-
-def hash_entry(keys: Sequence[LExpr], size: LExpr) -> LExpr:
-    """The entry of a table, of less than 2^32, at which to look for some keys."""
-    mixed: LExpr = Num(0, U64)
-    for key in keys:
-        mixed = Bin("*", Bin("+", mixed, key, U64), _FACTOR, U64)
-    high = Bin("//", mixed, _HALF, U64)
-    at = Bin("//", Bin("*", high, convert(size, U64), U64), _HALF, U64)
-    return convert(at, I64)
-
-
-def _hash_keys(values: Sequence[LoopValue]) -> tuple[list[LExpr], LExpr]:
-    """Numbers that are equal for equal values, and whether any value equals all these.
-
-    φ and NaN equal nothing.
-    """
-    keys = [order_key(value.scalar, value.scalar.type) for value in values]
-    equal = (
-        eq(value.scalar, value.scalar) if value.scalar.type.is_float else TRUE
-        for value in values
-    )
-    return keys, conj(*(value.valid for value in values), *equal)

@@ -8,6 +8,7 @@ from tiltpy.abi.signature import LANES
 from tiltpy.aggregates.pane_fold import Pane
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.elements import is_filtered, row_value
+from tiltpy.emit.order_keys import hash_entry
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.emit.values import LoopValue
 from tiltpy.ir.nodes import Reduce
@@ -40,8 +41,7 @@ from tiltpy.loops.nodes import (
     While,
     Wide,
 )
-from tiltpy.lowering.sweep.hash_counts import hash_entry
-from tiltpy.lowering.sweep.order_keys import DenseKeys, KeyExtremes
+from tiltpy.lowering.sweep.dense_keys import DenseKeys, KeyExtremes
 from tiltpy.types import I32, I64, U64, Scalar, Struct
 
 _FREE, _NOTHING, _ONE = Num(-1, I32), Num(0, I32), Num(1, I32)

@@ -18,6 +18,7 @@ rank. Then some ranks have no rows.
 from tiltpy.abi.signature import LANES
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.elements import element_of, is_filtered
+from tiltpy.emit.order_keys import order_key, value_of_key
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.ir.nodes import Expr
 from tiltpy.loops.build import (
@@ -36,13 +37,8 @@ from tiltpy.loops.build import (
     sub,
 )
 from tiltpy.loops.nodes import Array, Bin, For, LExpr, Num, Splat, Store, Var, While
+from tiltpy.lowering.sweep.dense_keys import DenseKeys, reads_times
 from tiltpy.lowering.sweep.end_order import EndOrder
-from tiltpy.lowering.sweep.order_keys import (
-    DenseKeys,
-    order_key,
-    reads_times,
-    value_of_key,
-)
 from tiltpy.lowering.sweep.radix_sort import RadixSort
 from tiltpy.types import I32, I64, U64, Scalar
 

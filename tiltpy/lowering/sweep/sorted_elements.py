@@ -9,6 +9,7 @@ from tiltpy.aggregates.quantiles import between, quantile_share
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.elements import Names, element_of
 from tiltpy.emit.floats import times
+from tiltpy.emit.order_keys import order_key
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.emit.values import LoopValue
 from tiltpy.ir.nodes import Expr, Reduce
@@ -32,7 +33,6 @@ from tiltpy.loops.build import (
     sub,
 )
 from tiltpy.loops.nodes import Bin, CallFn, For, LExpr, Num, Store, While
-from tiltpy.lowering.sweep.order_keys import order_key
 from tiltpy.types import BOOL, F64, I64, U64, Scalar, Struct
 
 _GROWTH = 3

@@ -12,6 +12,7 @@ from tiltpy.abi.signature import LANES
 from tiltpy.aggregates.quantiles import QuantilePlace
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.elements import element_of
+from tiltpy.emit.order_keys import key_type, number_of_key, signed_key
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.emit.values import LoopValue
 from tiltpy.ir.nodes import Expr, Reduce
@@ -45,7 +46,6 @@ from tiltpy.loops.nodes import (
     While,
     Wide,
 )
-from tiltpy.lowering.sweep.order_keys import key_type, number_of_key, signed_key
 from tiltpy.lowering.sweep.pane_order import number_type
 from tiltpy.types import BOOL, I32, I64
 

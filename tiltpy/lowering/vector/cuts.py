@@ -3,6 +3,7 @@
 from tiltpy.emit.axes import CellMap
 from tiltpy.emit.builder import Block
 from tiltpy.emit.cell_arrays import cell_at, cells_at
+from tiltpy.emit.elements import FoldedElement, Names
 from tiltpy.emit.join_snapshots import begins_by_value
 from tiltpy.emit.values import Leaf, LoopValue, lower_expr
 from tiltpy.ir.nodes import (
@@ -15,6 +16,7 @@ from tiltpy.ir.nodes import (
     TemporalExpr,
     Window,
 )
+from tiltpy.ir.traversal import sees_more
 from tiltpy.loops.build import TRUE, conj, disj, eq, i64, ne, negate
 from tiltpy.loops.nodes import Lane, LExpr
 from tiltpy.lowering.vector.history import History
@@ -74,6 +76,8 @@ class LaneCuts:
                 source, step = self.view.source(name), geometry.point(reader, cut)
                 dense = source.complete and source.always_begins
                 return dense and step.times >= step.over
+            case CutWindow() if sees_more(cut):
+                return False
             case CutWindow(window=window, element=element):
                 step = geometry.window(reader, window).newest
                 moves = step.times >= step.over
@@ -90,7 +94,7 @@ class LaneCuts:
                     name, self.view.plan.geometry.point(self.view.reader, cut)
                 )
             case CutWindow(window=window, element=element):
-                return self._window(window, element)
+                return self._window(window, element, sees_present=sees_more(cut))
             case InlinedCut(value=value, cuts=cuts):
                 return self._inlined_cut(value, cuts)
 
@@ -125,14 +129,21 @@ class LaneCuts:
             changes = view.stored[name].change(view.block, at, earlier)
         return view.block.name("cut", conj(other, changes))
 
-    def _window(self, window: Window, element: Expr) -> LExpr:
-        """Cut where a snapshot that contributes enters the window, or leaves it."""
+    def _window(self, window: Window, element: Expr, *, sees_present: bool) -> LExpr:
+        """Cut where a snapshot that contributes enters the window, or leaves it.
+
+        One that sees the present does if it would contribute now.
+        """
         view, name = self.view, window.object
+        present: Names | None = None
+        if sees_present:
+            folded = FoldedElement.of(element)
+            element, present = folded.element, folded.values(view.block, self.leaf)
         seen = view.plan.geometry.window(view.reader, window)
         assert seen.newest.is_regular, f"windows of ~{name} move on with its cells"
         newest, oldest = view.after(seen.newest), view.after(seen.oldest)
-        new = view.element(view.block, name, element, newest).valid
-        gone = view.element(view.block, name, element, oldest - 1).valid
+        new = view.element(view.block, name, element, newest, present).valid
+        gone = view.element(view.block, name, element, oldest - 1, present).valid
         if view.source(name).always_begins:  # then each that contributes is another
             return view.block.name("cut", disj(new, gone))
         comes = conj(new, view.changes(name, newest))

@@ -14,7 +14,6 @@ from tiltpy.abi.signature import (
     Loop,
     Read,
     RowCount,
-    Shape,
     Signature,
 )
 from tiltpy.abi.slots import SlotKind
@@ -152,7 +151,7 @@ class _VectorKernel:
                 output.store(inner, behind)
                 output.start(self.starts)
                 self.outputs[name] = output
-                loops.append(self._describe(definition, loop.shape(), outcome))
+                loops.append(self._describe(definition, loop, outcome))
             if self.plan.is_materialised(name):
                 tile_buffer = self._tile_buffer(definition, outcome)
                 tile_buffer.store(inner, cell, outcome, lanes=not stage.panes)
@@ -195,17 +194,18 @@ class _VectorKernel:
     # The signature
 
     def _describe(
-        self, definition: TemporalExpr, shape: Shape, outcome: Outcome
+        self, definition: TemporalExpr, loop: LaneLoop | PaneLoop, outcome: Outcome
     ) -> Loop:
         return Loop(
             definition.name,
             definition.tdom,
             definition.type,
-            shape,
+            loop.shape(),
             (),
             (),
             every_cell=True,
             implicit_times=outcome.full,
+            structures=loop.structures(),
         )
 
     def _finish(self, loops: list[Loop]) -> LoweredKernel:

@@ -40,7 +40,7 @@ class LaneLoop:
         self.builder = builder
         self.low = low
         self.view = LaneView(plan, builder, stored, low)
-        self.windows = LaneWindows(self.view)
+        self.windows = LaneWindows(self.view, self._leaf)
         self.cuts = LaneCuts(self.view, self._leaf)
         self.has_windows = False
 
@@ -54,6 +54,10 @@ class LaneLoop:
         past = any(history.past for history in self._histories())
         looks = self.has_windows or self.cuts.histories or past
         return Shape.STENCIL if looks else Shape.MAP
+
+    def structures(self) -> tuple[str, ...]:
+        """The structures of its windows, as `explain` prints them."""
+        return self.windows.counted.structures()
 
     def oldest(self, name: str) -> int:
         """The cell after the counter's from which on windows read a stored object."""

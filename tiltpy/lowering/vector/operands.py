@@ -11,6 +11,7 @@ from tiltpy.abi.signature import LANES
 from tiltpy.emit.axes import CellMap
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.cell_arrays import ALIGNED, CellArrays, CellIndex, cells_at
+from tiltpy.emit.elements import Names
 from tiltpy.emit.values import LoopValue, lower_expr
 from tiltpy.ir.nodes import CutPoint, Element, EventBound, Expr, TemporalExpr
 from tiltpy.loops.build import TRUE, add, conj, i64, mul, sub
@@ -151,11 +152,17 @@ class LaneView:
     # Elements of windows
 
     def element(
-        self, block: Block, name: str, element: Expr, at: int | CellIndex
+        self,
+        block: Block,
+        name: str,
+        element: Expr,
+        at: int | CellIndex,
+        names: Names | None = None,
     ) -> LoopValue:
         """The element of the snapshots in a vector of cells.
 
-        `at`: how many cells after the counter's they are, or where in memory.
+        `at`: how many cells after the counter's they are, or where in memory. `names`
+        are the constants of the fold (see `FoldedElement`).
         """
         if isinstance(at, CellIndex):
             snapshot = self.stored[name].value(block, at)
@@ -170,7 +177,7 @@ class LaneView:
             assert isinstance(node, Element)
             return snapshot
 
-        value = lower_expr(block, leaf, element)
+        value = lower_expr(block, leaf, element, names)
         valid = block.name("in", conj(snapshot.valid, value.valid))
         return LoopValue(value.type, value.value, valid, value.fields)
 

@@ -61,6 +61,10 @@ class PaneLoop:
         """The shape of the loop."""
         return Shape.PANES
 
+    def structures(self) -> tuple[str, ...]:
+        """The structures of its windows: there are none."""
+        return ()
+
     def oldest(self, name: str) -> int:
         """The cell after the counter's from which on windows slide: there are none."""
         del name

@@ -20,10 +20,12 @@ from tiltpy.aggregates.masked_variance import MaskedVariance, Values, in_lanes
 from tiltpy.aggregates.user_defined import bounded_aggregate
 from tiltpy.emit.builder import Block
 from tiltpy.emit.references import reductions
-from tiltpy.emit.values import LoopValue, numbers_of, with_numbers
+from tiltpy.emit.values import Leaf, LoopValue, numbers_of, with_numbers
 from tiltpy.ir.nodes import Expr, Reduce, TemporalExpr
+from tiltpy.ir.traversal import sees_more
 from tiltpy.loops.build import TRUE, add, conj, i64
 from tiltpy.loops.nodes import LExpr, Num, Splat
+from tiltpy.lowering.vector.counted_windows import CountedWindows
 from tiltpy.lowering.vector.doubling_windows import WindowFold
 from tiltpy.lowering.vector.operands import LaneView
 from tiltpy.lowering.vector.quantiles import lower_order
@@ -39,8 +41,9 @@ from tiltpy.types import F32, F64
 class LaneWindows:
     """All windows of a loop; those of one element share what they are made of."""
 
-    def __init__(self, view: LaneView) -> None:
+    def __init__(self, view: LaneView, leaf: Leaf) -> None:
         self.view = view
+        self.counted = CountedWindows(view, leaf)
         self.folds: dict[tuple[str, Expr, Aggregate], WindowFold] = {}
         self.ends: dict[tuple[str, Expr], tuple[int, int]] = {}
 
@@ -52,6 +55,7 @@ class LaneWindows:
 
     def start(self, block: Block, vector: LExpr) -> None:
         """Set the variables before the loop, whose first round has a `vector`."""
+        self.counted.start(block)
         for fold in self.folds.values():
             fold.start(block, vector)
 
@@ -63,6 +67,9 @@ class LaneWindows:
     def reduce(self, node: Reduce) -> LoopValue:
         """Lower a reduction over the window of each lane."""
         seen = self.view.plan.geometry.window(self.view.reader, node.window)
+        if sees_more(node):
+            newest = self.view.after(seen.newest)
+            return self.counted.count_matches(node, newest, seen.cells)
         if seen.newest.is_regular:
             return self._sliding(node, seen)
         return self._gather(node, seen)
@@ -82,6 +89,8 @@ class LaneWindows:
             aggregate = value_aggregate(node.reduction, *scalars)
             state = self._window(node, aggregate, newest, cells, certain=False)
             return with_numbers(value, state[0], state[1:])
+        if node.reduction == "nunique":
+            return self.counted.count_different(node, newest, cells)
         if node.reduction in WHOLE_WINDOW:
             return lower_order(view, node, newest, cells)
         if node.reduction == "count":

@@ -10,9 +10,7 @@ from tiltpy.costs import Costs
 from tiltpy.emit.axes import Axis, common_low
 from tiltpy.emit.references import (
     derived_bounds,
-    present_folds,
     reductions,
-    references,
 )
 from tiltpy.ir.nodes import CutPoint, Query, TemporalExpr, Window
 from tiltpy.plan.cell_geometry import CellGeometry
@@ -65,7 +63,7 @@ def plan_vector(
 def _refuse_domains(geometry: CellGeometry) -> Refusal | None:
     """Refuse bounded objects, and what has no axis."""
     for definition in geometry.query.definitions:
-        for window in references(definition)[1]:
+        for window in geometry.references[definition.name][1]:
             if not window.is_fixed:
                 return Refusal(f"a window of ~{window.object} is of no fixed length")
         if not definition.tdom.is_infinite:
@@ -80,9 +78,6 @@ def _refuse_domains(geometry: CellGeometry) -> Refusal | None:
 
 def _refuse_reductions(query: Query) -> Refusal | None:
     """Refuse reductions that do not combine the states of cells."""
-    for definition in query.definitions:
-        for window, _ in present_folds(definition):
-            return Refusal(f"elements of ~{window.object} see the present")
     used = {n.reduction for d in query.definitions for n in reductions(d)}
     for reduction in query.reductions:
         if reduction.name in used and reduction.merge is None:

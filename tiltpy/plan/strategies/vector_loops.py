@@ -3,7 +3,9 @@
 from collections.abc import Iterator
 from math import gcd
 
-from tiltpy.emit.references import reductions
+from tiltpy.emit.elements import FoldedElement
+from tiltpy.emit.matches import Match, NoMatch
+from tiltpy.emit.references import present_folds, reductions
 from tiltpy.ir.nodes import (
     Cut,
     CutPoint,
@@ -16,8 +18,10 @@ from tiltpy.ir.nodes import (
     TemporalExpr,
     Window,
 )
-from tiltpy.ir.traversal import walk
+from tiltpy.ir.traversal import sees_more, walk
 from tiltpy.ops import WHOLE_WINDOW
+from tiltpy.plan.cell_facts import CellFacts
+from tiltpy.plan.cell_geometry import WindowCells
 from tiltpy.plan.loop_cells import LoopCells
 from tiltpy.plan.nodes import Refusal, refuse_whole_window
 from tiltpy.plan.vector_plan import VectorPlan
@@ -81,6 +85,8 @@ class _Loops:
             match node:
                 case EventBound(object=name) if not self.geometry.sampled(name):
                     yield Refusal(f"the rows of ~{name} are spread over ticks")
+                case Reduce() if sees_more(node):
+                    yield from self._lane_matches(reader, node)
                 case Reduce():
                     yield from self._lane_window(reader, node)
                 case _:
@@ -95,7 +101,9 @@ class _Loops:
         if not seen.newest.is_strided:
             yield _refuse_cell_count(node.window)
         elif seen.newest.is_regular:
-            if node.reduction in WHOLE_WINDOW and not (
+            if node.reduction == "nunique":
+                yield from self._value_counts(node.window, seen, source)
+            elif node.reduction in WHOLE_WINDOW and not (
                 node.reduction in ("median", "quantile")
                 and seen.cells <= self.plan.costs.longest_network
                 and source.certain(node.element)
@@ -105,6 +113,25 @@ class _Loops:
             yield refuse_whole_window(node)
         elif not source.certain(node.element):
             yield Refusal(f"a short window of finer ~{name} may have gaps")
+
+    def _lane_matches(self, reader: TemporalExpr, node: Reduce) -> Iterator[Refusal]:
+        """Refuse what sees the present, but for counts of cells with one key of it."""
+        window, name = node.window, node.window.object
+        seen = self.geometry.window(reader, window)
+        if not (node.reduction == "count" and _matches_one_key(node.element)):
+            yield Refusal(f"elements of ~{name} see the present")
+        if not seen.newest.is_regular:
+            yield _refuse_cell_count(window)
+        yield from self._value_counts(window, seen, self.cells.seen_by(reader, name))
+
+    def _value_counts(
+        self, window: Window, seen: WindowCells, source: CellFacts
+    ) -> Iterator[Refusal]:
+        """Refuse to count the values of long windows, or of snapshots of many cells."""
+        if source.begins is not None:
+            yield Refusal(f"snapshots of ~{window.object} may be longer than a cell")
+        if seen.cells > self.plan.costs.longest_counted:
+            yield Refusal(f"windows of ~{window.object} are too long to be counted")
 
     def _sees_whole_cells(self, reader: TemporalExpr, window: Window) -> bool:
         """Decide whether no edge of a window cuts a snapshot; each is a cell."""
@@ -162,6 +189,8 @@ class _Loops:
         return size >= self.plan.costs.smallest_pane and source.begins is None
 
     def _panes(self, reader: TemporalExpr) -> Iterator[Refusal]:
+        for window, _ in present_folds(reader):
+            yield Refusal(f"elements of ~{window.object} see the present")
         if any(isinstance(node, EventBound) for node in walk(reader.body)):
             yield Refusal("the bounds of an event beside panes")
         for cut in reader.cuts:
@@ -201,3 +230,12 @@ def _refuse_bounds(node: Reduce) -> Refusal:
 
 def _refuse_cell_count(window: Window) -> Refusal:
     return Refusal(f"a window of ~{window.object} has cells of varying number")
+
+
+def _matches_one_key(element: Expr) -> bool:
+    """Decide whether cells contribute by one key that equals the present's."""
+    try:
+        match = Match.of(FoldedElement.of(element))
+    except NoMatch:
+        return False
+    return match.by_equality and len(match.comparisons) == 1

@@ -1,80 +1,20 @@
-"""Keys: numbers that order like values and are equal for equal values.
+"""Dense keys: how far the keys of some rows lie apart.
 
-Where the keys of some rows lie close together, the distance from the least of them says
-where a value is counted, without a sort or a hash table.
+Where they lie close together, the distance from the least of them says where a value is
+counted, without a sort or a hash table.
 """
 
 from tiltpy.abi.signature import LANES
 from tiltpy.aggregates.pane_fold import Pane
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.cell_arrays import CellIndex, cells_of
+from tiltpy.emit.order_keys import order_key
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.ir.nodes import ElementStart, Expr
 from tiltpy.ir.traversal import walk
-from tiltpy.loops.build import add, conj, convert, eq, i64, lt, select, sub
-from tiltpy.loops.nodes import (
-    Bin,
-    CallFn,
-    Earlier,
-    Extract,
-    For,
-    Lane,
-    LExpr,
-    Num,
-    Splat,
-    Var,
-)
-from tiltpy.types import I32, I64, U64, Scalar, int_range
-
-
-def order_key(value: LExpr, scalar: Scalar) -> LExpr:
-    """A number that orders like a value and is equal for equal values.
-
-    All NaNs are equal and the greatest, both zeros are equal.
-    """
-    if not scalar.is_float and scalar.kind != "int":
-        return convert(value, U64)
-    signed = convert(signed_key(value), I64)
-    least_value, greatest_value = int_range(I64)
-    if scalar.bits < I64.bits:
-        return convert(add(signed, i64(1 << (scalar.bits - 1))), U64)
-    below = convert(Bin("+", signed, i64(least_value), I64), U64)  # which wraps
-    above = Bin("+", convert(signed, U64), Num(greatest_value + 1, U64), U64)
-    return select(lt(signed, i64(0)), below, above)
-
-
-def key_type(scalar: Scalar) -> Scalar:
-    """The type of the signed key of a number: integers are their own."""
-    if not scalar.is_float:
-        return scalar
-    return I32 if scalar.bits == I32.bits else I64
-
-
-def signed_key(value: LExpr) -> LExpr:
-    """A number as an integer that orders like it; both zeros are equal, NaNs last."""
-    if not value.type.is_float:
-        return value
-    kind = key_type(value.type)
-    bits: LExpr = CallFn("max_key", (value,), kind)
-    return select(eq(bits, Num(-1, kind)), Num(0, kind), bits)
-
-
-def number_of_key(key: LExpr, scalar: Scalar) -> LExpr:
-    """The number of a signed key, with +0 for both zeros."""
-    return CallFn("from_key", (key,), scalar) if scalar.is_float else key
-
-
-def value_of_key(key: LExpr, scalar: Scalar) -> LExpr:
-    """The integer of a key (see `order_key`)."""
-    if scalar.kind != "int":
-        return convert(key, scalar)
-    least_value, _ = int_range(I64)
-    if scalar.bits < I64.bits:
-        return convert(sub(convert(key, I64), i64(1 << (scalar.bits - 1))), scalar)
-    half = Num(1 << 63, U64)
-    above = convert(Bin("-", key, half, U64), I64)
-    below = Bin("+", convert(key, I64), i64(least_value), I64)
-    return select(lt(key, half), below, above)
+from tiltpy.loops.build import conj, i64, lt, select, sub
+from tiltpy.loops.nodes import Bin, Earlier, Extract, For, Lane, LExpr, Num, Splat, Var
+from tiltpy.types import I64, U64
 
 
 class DenseKeys:
