@@ -87,7 +87,8 @@ def _encode_portion(chunk: pa.Array) -> pa.DictionaryArray:
 def _recode_indices(codes: pa.Array, indices: pa.Array) -> pa.Array:
     """Look up the codes of a dictionary's strings, by its indices."""
     in_order = np.arange(len(codes), dtype=np.int32)
-    if codes.null_count == 0 and np.array_equal(codes.to_numpy(), in_order):
+    known = values_of(codes, np.dtype(np.int32))
+    if codes.null_count == 0 and np.array_equal(known, in_order):
         return indices.cast(pa.int32())
     return codes.take(indices)
 

@@ -15,7 +15,7 @@ from tiltpy.forks import cached_property
 from tiltpy.routines.catalogue import GATHER, SCATTER
 from tiltpy.runtime.arrays.dtypes import Times
 from tiltpy.runtime.arrays.pool import allocate
-from tiltpy.runtime.arrays.views import Number, array_of, values_of
+from tiltpy.runtime.arrays.views import Number, array_of, plain_array, values_of
 from tiltpy.runtime.concurrency.workers import map_portions
 from tiltpy.runtime.ingest.packed_sort import RowNumbers
 from tiltpy.types import I64, U32
@@ -60,7 +60,7 @@ class RowOrder:
             indices = self.move(array.indices)
             return pa.DictionaryArray.from_arrays(indices, array.dictionary)
         if not self._is_movable(array):
-            return pc.array_take(array, pa.array(self.rows), boundscheck=False)
+            return pc.array_take(array, plain_array(self.rows), boundscheck=False)
         dtype = np.dtype(f"u{array.type.bit_width // 8}")
         return array_of(self.move_values(values_of(array, dtype)), None, array.type)
 
