@@ -163,7 +163,7 @@ class AlignedRange:
     """The time range `(LOW, HIGH]` of one call of a vector kernel, and what it touches.
 
     Both are `phase` modulo `multiple`, and `LOW` modulo the `step` as well, a multiple
-    of that: where it is larger, floats are added up in blocks of whole vectors. Every
+    of that: where it is larger, vectors begin at multiples of their length. Every
     output owns exactly the cells whose grid points lie between. The kernel reads
     `(LOW + low, HIGH + high]` of each input; a sampled or contiguous one has a row
     everywhere in there.

@@ -214,11 +214,10 @@ class _VectorKernel:
         kernel = LoopKernel(builder.slot_numbers(), arrays, self.block.body())
         reads = tuple(self._read(name) for name in self.geometry.inputs)
         multiple, around = self.geometry.multiple, self.warm + self.plan.lag
-        has_blocks = any(loop.has_blocks for loop in self.lowered)
         aligned_range = AlignedRange(
             multiple,
             self.geometry.low % multiple,
-            self.plan.unit if has_blocks else multiple,
+            self._step(),
             reads,
             around,
             self.geometry.finest,
@@ -233,6 +232,17 @@ class _VectorKernel:
             aligned_range,
         )
         return LoweredKernel(kernel, signature)
+
+    def _step(self) -> int:
+        """The ticks from one time at which a range may begin to the next.
+
+        Blocks in which floats are added up have whole vectors. One grid has vectors
+        that are soon there, and loads of them are then aligned.
+        """
+        unit = self.plan.unit
+        has_blocks = any(loop.has_blocks for loop in self.lowered)
+        aligned = unit == LANES * self.geometry.finest
+        return unit if has_blocks or aligned else self.geometry.multiple
 
     def _read(self, name: str) -> Read:
         """The range that the loops touch, vectors that go too far included.
