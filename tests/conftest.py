@@ -33,7 +33,7 @@ def pytest_configure(config: pytest.Config) -> None:
     some random settings.
     """
     stages.VERIFY_KERNELS = True
-    set_default_costs(baseline_rows=0, portion_rows=4)
+    set_default_costs(baseline_rows=0, portion_rows=4, shared_result_rows=4)
     if not hasattr(config, "workerinput"):
         folder = TemporaryDirectory(prefix="tiltpy-cache-")
         os.environ["XDG_CACHE_HOME"] = folder.name

@@ -202,6 +202,9 @@ class ReadingCosts:
     """Results about an immutable frame that its binding remembers, at most."""
     code_run: int = 8
     """Average length from which on runs of one code are moved as a whole."""
+    merged_runs: int = 8
+    """Ordered runs of times below which they are merged where they do not fit beside
+    row numbers: two sorts take less than three merges (mean in order of time)."""
     counted_codes: int = 1 << 17
     """Codes up to which rows are placed by their counts, at least in 2/3 of the time of
     a sort (mean by 10,000 keys, not bound)."""

@@ -6,31 +6,27 @@ than the packed sort key are sorted by their highest bits. As a rule that groups
 where it does not, those few are sorted again.
 """
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from tiltpy.costs import DEFAULT_COSTS
-from tiltpy.routines.catalogue import COUNT_CODES, PLACE_ROWS
 from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.snapshot_buffer import cache_blocks
 from tiltpy.runtime.arrays.time_layout import shift_by_one
 from tiltpy.runtime.arrow.timestamps import find_disorder
-from tiltpy.runtime.concurrency.workers import map_shared, portions
+from tiltpy.runtime.concurrency.workers import map_portions
 from tiltpy.runtime.ingest.packed_sort import (
     Codes,
-    RowNumbers,
     excess_bits,
     sort_packed,
 )
+from tiltpy.runtime.ingest.place_rows import place_rows
 from tiltpy.runtime.ingest.row_order import RowOrder
 
 RUN = DEFAULT_COSTS.reading.code_run
 """Average length from which on runs of one code are moved as a whole."""
 MOST_COUNTED = DEFAULT_COSTS.reading.counted_codes
-COUNTED_BLOCK = 1 << 22
-"""Rows between which an interrupt is heard."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,74 +91,69 @@ def _group_runs(codes: Codes, heads: I64Array) -> GroupedRows:
 
 
 def _group_by_count(codes: Codes, size: int) -> GroupedRows:
-    """Group rows by counting those of each code, and giving each row its place.
-
-    Threads share both; the places of a portion follow those of the portions before it.
-    """
-    narrow = np.empty(len(codes), np.uint32)
-    least = max(size, DEFAULT_COSTS.run.portion_rows)
-    rows = [*_interruptible(portions(len(codes), least, 1))]
-    counts = np.zeros((len(rows), size), np.int64)
-    places = np.empty(len(codes), np.uint32)
-
-    def count(portion: tuple[int, slice]) -> None:
-        number, rows = portion
-        narrow[rows] = codes[rows]
-        COUNT_CODES(rows.start, rows.stop, narrow, counts[number])
-
-    def assign(portion: tuple[int, slice]) -> None:
-        number, rows = portion
-        PLACE_ROWS(rows.start, rows.stop, narrow, before[number], places)
-
-    map_shared(count, list(enumerate(rows)))
-    before = counts.cumsum(axis=0)
-    totals = before[-1].copy()
-    before += totals.cumsum() - totals - counts
-    map_shared(assign, list(enumerate(rows)))
-    used = np.flatnonzero(totals)
+    """Group rows by counting those of each code, and giving each row its place."""
+    places, counts = place_rows(codes, size)
+    used = np.flatnonzero(counts)
     order = RowOrder(places=places)
-    return GroupedRows(order, offsets_of(totals[used]), used.astype(codes.dtype))
-
-
-def _interruptible(rows: Iterable[slice]) -> Iterator[slice]:
-    """Cut long portions, so that an interrupt is heard between them."""
-    for portion in rows:
-        for first in range(portion.start, portion.stop, COUNTED_BLOCK):
-            yield slice(first, min(first + COUNTED_BLOCK, portion.stop))
+    return GroupedRows(order, offsets_of(counts[used]), used.astype(codes.dtype))
 
 
 def _group_by_sort(codes: Codes, size: int) -> GroupedRows:
     """Group rows by one sort of their codes."""
     packed = sort_packed(codes, size)
     order = packed.empty_order()
-    heads, firsts = [], []
-    last = -1
-    for block, ordered, rows in packed.blocks():
-        order[block] = rows
-        new = np.append(int(ordered[0]) != last, ordered[1:] != ordered[:-1])
-        begins = np.flatnonzero(new)
-        heads.append(begins + block.start)
-        firsts.append(ordered[begins].astype(codes.dtype))
-        last = int(ordered[-1])
-    offsets = np.append(np.concatenate(heads), len(codes))
-    return GroupedRows(RowOrder(order), offsets, np.concatenate(firsts))
+
+    def find(portion: slice) -> tuple[I64Array, Codes]:
+        """Write the order of a portion; its first rows of codes, and these."""
+        heads, firsts = [np.zeros(0, np.int64)], [np.zeros(0, codes.dtype)]
+        last = packed.number(portion.start - 1) if portion.start else -1
+        for block, ordered, rows in packed.blocks(portion):
+            order[block] = rows
+            new = np.append(int(ordered[0]) != last, ordered[1:] != ordered[:-1])
+            begins = np.flatnonzero(new)
+            heads.append(begins + block.start)
+            firsts.append(ordered[begins].astype(codes.dtype))
+            last = int(ordered[-1])
+        return np.concatenate(heads), np.concatenate(firsts)
+
+    found = map_portions(find, len(codes))
+    offsets = np.append(np.concatenate([heads for heads, _ in found]), len(codes))
+    firsts = np.concatenate([codes for _, codes in found])
+    return GroupedRows(RowOrder(order), offsets, firsts)
 
 
 def _group_by_two_sorts(codes: Codes, size: int, excess: int) -> GroupedRows:
-    """Group rows of codes `excess` bits wider than the sort key, in two passes."""
-    drop = codes.dtype.type(excess)
-    order: RowNumbers = sort_packed(codes >> drop, ((size - 1) >> excess) + 1).order()
-    ordered = codes[order]
-    below = np.flatnonzero(ordered[1:] < ordered[:-1])
+    """Group rows of codes `excess` bits wider than the sort key."""
+    order, ordered = order_wide_codes(codes, size, excess)
+    heads = _find_heads(ordered, len(ordered))
+    assert heads is not None
+    offsets = np.append(heads, len(codes))
+    return GroupedRows(RowOrder(order), offsets, ordered[heads])
+
+
+def order_wide_codes(codes: Codes, size: int, excess: int) -> tuple[Codes, Codes]:
+    """Order rows by codes `excess` bits wider than the sort key, in two passes.
+
+    Returns the row that comes first, second, ..., and its code.
+    """
+    order = sort_packed(codes, ((size - 1) >> excess) + 1, shift=excess).order()
+    ordered = RowOrder(order).move_values(codes)
+
+    def find_below(portion: slice) -> I64Array:
+        """Find the rows whose code is above that of the next one."""
+        blocks = [np.zeros(0, np.int64)]
+        for rows in cache_blocks(portion.stop, portion.start):
+            below = np.flatnonzero(ordered[shift_by_one(rows)] < ordered[rows])
+            blocks.append(below + rows.start)
+        return np.concatenate(blocks)
+
+    below = np.concatenate(map_portions(find_below, len(ordered) - 1))
     if len(below):
-        high = ordered >> drop
+        high = ordered >> codes.dtype.type(excess)
         mixed = np.unique(high[below])
         begins, ends = (high.searchsorted(mixed, side) for side in ("left", "right"))
         rows = np.arange((ends - begins).sum())
         rows += np.repeat(begins - offsets_of(ends - begins)[:-1], ends - begins)
         again = np.argsort(ordered[rows], kind="stable")
         order[rows], ordered[rows] = order[rows][again], ordered[rows][again]
-    heads = _find_heads(ordered, len(ordered))
-    assert heads is not None
-    offsets = np.append(heads, len(codes))
-    return GroupedRows(RowOrder(order), offsets, ordered[heads])
+    return order, ordered

@@ -6,18 +6,24 @@ vectorised: many times faster than `argsort`.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tiltpy.runtime.arrays.snapshot_buffer import CACHE_BLOCK, cache_blocks
+from tiltpy.runtime.concurrency.workers import map_portions, map_shared, portions
+from tiltpy.runtime.ingest.place_rows import place_rows
+from tiltpy.runtime.ingest.row_order import RowOrder
 
 Codes = NDArray[np.unsignedinteger]
-RowNumbers = NDArray[np.integer]
-"""A row for each row: the one that comes first, second, ..., or the place of each."""
 
 MOST_BITS = 63
 """Of a packed integer."""
+BUCKET_BITS = 10
+"""Of the digit by which threads share a sort: more than enough for even portions, and
+few enough for a cache line of each bucket to stay in the cache."""
+BUCKETS = 1 << BUCKET_BITS
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,19 +33,27 @@ class PackedRows:
     rows: Codes
     bits: int
 
-    def blocks(self) -> Iterator[tuple[slice, Codes, Codes]]:
-        """Yield cache blocks: range, numbers and rows."""
+    def number(self, index: int) -> int:
+        """Extract the number that stands at an index."""
+        return int(self.rows[index]) >> self.bits
+
+    def blocks(self, portion: slice) -> Iterator[tuple[slice, Codes, Codes]]:
+        """Yield cache blocks of a portion: range, numbers and rows."""
         kind = self.rows.dtype
         shift, mask = kind.type(self.bits), kind.type((1 << self.bits) - 1)
-        for block in cache_blocks(len(self.rows)):
+        for block in cache_blocks(portion.stop, portion.start):
             packed = self.rows[block]
             yield block, packed >> shift, packed & mask
 
     def order(self) -> Codes:
         """Extract the order of the rows."""
         order = self.empty_order()
-        for block, _, rows in self.blocks():
-            order[block] = rows
+
+        def extract(portion: slice) -> None:
+            for block, _, rows in self.blocks(portion):
+                order[block] = rows
+
+        map_portions(extract, len(order))
         return order
 
     def empty_order(self) -> Codes:
@@ -52,21 +66,48 @@ def fits_packed(size: int, rows: int) -> bool:
     return excess_bits(size, rows) == 0
 
 
-def sort_packed(numbers: NDArray[np.integer], size: int, least: int = 0) -> PackedRows:
-    """Sort rows stably by their numbers, which lie in `[least, least + size)`."""
+def sort_packed(
+    numbers: NDArray[np.integer], size: int, least: int = 0, shift: int = 0
+) -> PackedRows:
+    """Sort rows stably by their numbers, which lie in `[least, least + size)`.
+
+    That is so after a `shift` to the right. Threads share the work.
+    """
     rows = len(numbers)
     bits = _bits(rows)
     kind = np.dtype(np.uint32 if bits + _bits(size) <= 32 else np.uint64)
     packed: Codes = np.empty(rows, kind)
     row_numbers = np.arange(CACHE_BLOCK, dtype=kind)
-    low = numbers.dtype.type(least)
-    for block in cache_blocks(rows):
-        target = packed[block]
-        distances = numbers[block] - low if least else numbers[block]
-        np.left_shift(distances, bits, out=target, dtype=kind, casting="unsafe")
-        target |= row_numbers[: len(target)] + kind.type(block.start)
-    packed.sort()
-    return PackedRows(packed, bits)
+    low, drop = numbers.dtype.type(least), numbers.dtype.type(shift)
+
+    def pack(portion: slice) -> None:
+        for block in cache_blocks(portion.stop, portion.start):
+            target = packed[block]
+            distances = numbers[block] >> drop if shift else numbers[block]
+            distances = distances - low if least else distances
+            np.left_shift(distances, bits, out=target, dtype=kind, casting="unsafe")
+            target |= row_numbers[: len(target)] + kind.type(block.start)
+
+    map_portions(pack, rows)
+    return PackedRows(_sort(packed, bits + _bits(size)), bits)
+
+
+def _sort(packed: Codes, bits: int) -> Codes:
+    """Sort integers of some bits, all different; threads share them by highest digits.
+
+    What each sorts are neighbouring buckets, about as many numbers as others have.
+    """
+    divided = list(portions(len(packed)))
+    if len(divided) == 1 or len(packed) >= 1 << 32:
+        packed.sort()
+        return packed
+    places, counts = place_rows(packed, BUCKETS, max(0, bits - BUCKET_BITS))
+    result = RowOrder(places=places).move_values(packed)
+    ends = counts.cumsum()
+    wanted = [portion.stop for portion in divided[:-1]]
+    edges = [0, *ends[ends.searchsorted(wanted)].tolist(), len(packed)]
+    map_shared(lambda edge: result[slice(*edge)].sort(), list(pairwise(edges)))
+    return result
 
 
 def excess_bits(size: int, rows: int) -> int:

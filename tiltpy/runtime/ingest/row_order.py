@@ -17,9 +17,10 @@ from tiltpy.runtime.arrays.dtypes import Times
 from tiltpy.runtime.arrays.pool import allocate
 from tiltpy.runtime.arrays.views import Number, array_of, plain_array, values_of
 from tiltpy.runtime.concurrency.workers import map_portions
-from tiltpy.runtime.ingest.packed_sort import RowNumbers
 from tiltpy.types import I64, U32
 
+RowNumbers = NDArray[np.integer]
+"""A row for each row: the one that comes first, second, ..., or the place of each."""
 MOVED = {32: U32, 64: I64}
 """The types as which values of some bits are moved."""
 
@@ -59,7 +60,7 @@ class RowOrder:
         if isinstance(array, pa.DictionaryArray):
             indices = self.move(array.indices)
             return pa.DictionaryArray.from_arrays(indices, array.dictionary)
-        if not self._is_movable(array):
+        if not self.moves(array):
             return pc.array_take(array, plain_array(self.rows), boundscheck=False)
         dtype = np.dtype(f"u{array.type.bit_width // 8}")
         return array_of(self.move_values(values_of(array, dtype)), None, array.type)
@@ -88,7 +89,8 @@ class RowOrder:
         return target.view(values.dtype)
 
     @staticmethod
-    def _is_movable(array: pa.Array) -> bool:
+    def moves(array: pa.Array) -> bool:
+        """Tell whether machine code moves an array: numbers without nulls."""
         kind = array.type
         return (
             array.null_count == 0

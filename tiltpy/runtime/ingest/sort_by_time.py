@@ -4,14 +4,18 @@ import numpy as np
 import pyarrow as pa
 
 from tiltpy import arrow_functions as pc
+from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.errors import DataError
 from tiltpy.runtime.arrays.dtypes import BoolArray, Times
+from tiltpy.runtime.arrays.time_layout import shift_by_one
 from tiltpy.runtime.arrays.views import plain_array
 from tiltpy.runtime.arrow.timestamps import Stamps
-from tiltpy.runtime.ingest.group_by_code import RUN, group_rows
-from tiltpy.runtime.ingest.packed_sort import RowNumbers, fits_packed, sort_packed
-from tiltpy.runtime.ingest.row_order import RowOrder
+from tiltpy.runtime.concurrency.workers import map_portions
+from tiltpy.runtime.ingest.group_by_code import order_wide_codes
+from tiltpy.runtime.ingest.packed_sort import excess_bits, fits_packed, sort_packed
+from tiltpy.runtime.ingest.row_order import RowNumbers, RowOrder
 
+MERGED_RUNS = DEFAULT_COSTS.reading.merged_runs
 SORTABLE = (
     pa.types.is_primitive,
     pa.types.is_decimal,
@@ -76,15 +80,37 @@ def order_ties(
 
 def sort_stably(ticks: Times) -> RowNumbers:
     """Sort times that are not in order stably."""
-    least = int(ticks.min())
-    size = int(ticks.max()) - least + 1
+    least, greatest = find_range(ticks)
+    size = greatest - least + 1
     if fits_packed(size, len(ticks)):
         return sort_packed(ticks, size, least).order()
-    if RUN * np.count_nonzero(ticks[1:] < ticks[:-1]) < len(ticks):
+    if _count_runs(ticks) <= MERGED_RUNS:
         return np.argsort(ticks, kind="stable")  # which merges ordered runs
-    order = group_rows((ticks - least).view(np.uint64), size).order
-    assert order is not None
-    return order.rows
+    codes = np.empty(len(ticks), np.int64)
+
+    def subtract(rows: slice) -> None:
+        np.subtract(ticks[rows], least, out=codes[rows])
+
+    map_portions(subtract, len(ticks))
+    excess = excess_bits(size, len(ticks))
+    return order_wide_codes(codes.view(np.uint64), size, excess)[0]
+
+
+def _count_runs(ticks: Times) -> int:
+    """Count the ordered runs of times."""
+    below = map_portions(
+        lambda rows: np.count_nonzero(ticks[shift_by_one(rows)] < ticks[rows]),
+        len(ticks) - 1,
+    )
+    return 1 + int(sum(below))
+
+
+def find_range(ticks: Times) -> tuple[int, int]:
+    """Find the least and the greatest of at least one time."""
+    bounds = map_portions(
+        lambda rows: (int(ticks[rows].min()), int(ticks[rows].max())), len(ticks)
+    )
+    return min(low for low, _ in bounds), max(high for _, high in bounds)
 
 
 def find_time_order(starts: Times, ends: Times | None) -> RowNumbers:
@@ -93,14 +119,22 @@ def find_time_order(starts: Times, ends: Times | None) -> RowNumbers:
     Without `ends` those that start together stay as they lie.
     """
     order = sort_stably(starts)
-    if ends is None or (ends - starts == ends[0] - starts[0]).all():
+    if ends is None or _have_one_length(starts, ends):
         return order
-    ordered, followed = starts[order], ends[order]
+    ordered, followed = map(RowOrder(order).move_times, (starts, ends))
     same = ordered[1:] == ordered[:-1]
     if not (same & (followed[1:] < followed[:-1])).any():
         return order
     by_end = sort_stably(ends)
     return by_end[sort_stably(starts[by_end])]
+
+
+def _have_one_length(starts: Times, ends: Times) -> bool:
+    length = ends[0] - starts[0]
+    alike = map_portions(
+        lambda rows: bool((ends[rows] - starts[rows] == length).all()), len(starts)
+    )
+    return all(alike)
 
 
 def find_out_of_order(rows: RowNumbers) -> int:

@@ -15,13 +15,15 @@ from tiltpy.runtime.arrays.time_layout import (
     shift_by_one,
 )
 from tiltpy.runtime.arrow.timestamps import Stamps
+from tiltpy.runtime.concurrency.workers import map_portions
 from tiltpy.runtime.ingest.group_by_code import GroupedRows, group_rows
 from tiltpy.runtime.ingest.key_codes import KeyCodes
 from tiltpy.runtime.ingest.keys import Keys
-from tiltpy.runtime.ingest.packed_sort import RowNumbers, fits_packed, sort_packed
-from tiltpy.runtime.ingest.row_order import RowOrder, move_times
+from tiltpy.runtime.ingest.packed_sort import fits_packed, sort_packed
+from tiltpy.runtime.ingest.row_order import RowNumbers, RowOrder, move_times
 from tiltpy.runtime.ingest.sort_by_time import (
     find_out_of_order,
+    find_range,
     find_row_order,
     order_ties,
     sort_stably,
@@ -117,23 +119,35 @@ def _order_within_keys(
 
 def _has_disorder(ticks: Times, breaks: Breaks) -> bool:
     """Tell whether the rows of any key are out of order."""
-    return any(
-        any_within_segments(ticks[shift_by_one(rows)] < ticks[rows], rows, breaks)
-        for rows in cache_blocks(len(ticks) - 1)
-    )
+
+    def find(portion: slice) -> bool:
+        return any(
+            any_within_segments(ticks[shift_by_one(rows)] < ticks[rows], rows, breaks)
+            for rows in cache_blocks(portion.stop, portion.start)
+        )
+
+    return any(map_portions(find, len(ticks) - 1))
 
 
 def _order_by_key_and_time(codes: KeyCodes, ticks: Times) -> RowNumbers:
     """Order by key, then time: by one packed sort, where there are bits enough."""
-    least = int(ticks.min())
-    span = int(ticks.max()) - least + 1
+    least, greatest = find_range(ticks)
+    span = greatest - least + 1
     size = codes.size * span
     if fits_packed(size, len(ticks)):
-        numbers = codes.codes.astype(np.int64) * span + (ticks - least)
+        numbers = np.empty(len(ticks), np.int64)
+
+        def combine(portion: slice) -> None:
+            for rows in cache_blocks(portion.stop, portion.start):
+                np.multiply(codes.codes[rows], span, out=numbers[rows], dtype=np.int64)
+                numbers[rows] += ticks[rows] - least
+
+        map_portions(combine, len(ticks))
         return sort_packed(numbers, size).order()
     first = sort_stably(ticks)
-    then = group_rows(codes.codes[first], codes.size).order
-    return first if then is None else first[then.rows]
+    moved = RowOrder(first).move_values(codes.codes.astype(np.uint64))
+    then = group_rows(moved, codes.size).order
+    return first if then is None else then.move_values(first)
 
 
 def _refuse_sort(order: RowOrder, groups: GroupedRows, time: TimeOrder) -> None:

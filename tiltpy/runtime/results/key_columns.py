@@ -12,9 +12,10 @@ from tiltpy.runtime.arrays.dictionary import MOST_BYTES
 from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.repetition import repeat_numbers
 from tiltpy.runtime.arrays.views import array_of, integers_of, plain_array
-from tiltpy.runtime.concurrency.workers import map_ordered
+from tiltpy.runtime.concurrency.workers import map_portions
 from tiltpy.runtime.execution.stitch import Piece
 from tiltpy.runtime.ingest.keys import Keys
+from tiltpy.runtime.ingest.row_order import RowOrder
 from tiltpy.runtime.ingest.sort_by_time import find_time_order
 from tiltpy.runtime.results.keyed_bitmaps import KeyedBitmaps
 
@@ -113,17 +114,38 @@ def _decode_runs(column: pa.Array) -> pa.Array:
     return pc.run_end_decode(column) if is_encoded else column
 
 
-def sort_by_time(table: pa.Table, workers: int, *, tied: bool) -> pa.Table:
+def sort_by_time(table: pa.Table, *, tied: bool) -> pa.Table:
     """Sort a table in order of key and time by start, end and key instead.
 
-    `tied`: rows that start together are in tie order, whenever they end.
+    `tied`: rows that start together are in tie order, whenever they end. Threads share
+    the rows.
     """
     if len(table) < 2:
         return table
+    columns = [column.combine_chunks() for column in table.columns]
     starts, ends = (
-        integers_of(table[name].combine_chunks()).astype(np.int64, copy=False)
-        for name in (("start", "start") if tied else ("start", "end"))
+        integers_of(columns[table.schema.get_field_index(name)]).astype(
+            np.int64, copy=False
+        )
+        for name in ("start", "end")
     )
-    order = plain_array(find_time_order(starts, None if tied else ends))
-    columns = map_ordered(lambda column: column.take(order), table.columns, workers)
-    return pa.Table.from_arrays(list(columns), schema=table.schema)
+    order = RowOrder(find_time_order(starts, None if tied else ends))
+    moved = [_move(column, order) for column in columns]
+    return pa.Table.from_arrays(moved, schema=table.schema)
+
+
+def _move(column: pa.Array | pa.ChunkedArray, order: RowOrder) -> pa.ChunkedArray:
+    """Copy a column in an order; of text that fits into no one array there are two."""
+    if isinstance(column, pa.Array) and order.moves(column):
+        return pa.chunked_array([order.move(column)])
+    taken = map_portions(
+        lambda rows: column.take(plain_array(order.rows[rows])), len(column)
+    )
+    chunks = [
+        chunk
+        for portion in taken
+        for chunk in (
+            portion.chunks if isinstance(portion, pa.ChunkedArray) else [portion]
+        )
+    ]
+    return pa.chunked_array(chunks, column.type)

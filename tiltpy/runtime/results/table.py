@@ -19,8 +19,8 @@ from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
 from tiltpy.runtime.arrays.views import arrow_type, column_array
 from tiltpy.runtime.arrow.time_payloads import output_type, ticks_array
 from tiltpy.runtime.arrow.timestamps import OutputStamp, from_ticks
-from tiltpy.runtime.concurrency.offload import offload
-from tiltpy.runtime.concurrency.workers import map_ordered
+from tiltpy.runtime.concurrency.offload import allow_threads, offload
+from tiltpy.runtime.concurrency.workers import map_shared
 from tiltpy.runtime.execution.stitch import Piece
 from tiltpy.runtime.results.key_columns import KeyColumns, sort_by_time
 from tiltpy.runtime.results.keyed_bitmaps import KeyedBitmaps
@@ -106,13 +106,17 @@ class TableFormat:
         return arrow_type(of)
 
     def table(self, rows: OutputRows) -> pa.Table:
-        """Make the table of snapshots."""
+        """Make the table of snapshots; workers share it, if it is large."""
+        count = sum(snapshots.n for snapshots in rows.pieces)
+        shared = count >= DEFAULT_COSTS.run.shared_result_rows
+        with allow_threads(self.workers if shared else 1):
+            return self._table(rows)
+
+    def _table(self, rows: OutputRows) -> pa.Table:
         schema = self.schema(rows.key_fields())
         most = None if rows.keys is None else rows.keys.rows_per_chunk()
-        count = sum(snapshots.n for snapshots in rows.pieces)
-        workers = self.workers if count >= DEFAULT_COSTS.run.shared_result_rows else 1
-        chunks_of_pieces = map_ordered(
-            lambda snapshots: list(self._chunks(snapshots, most)), rows.pieces, workers
+        chunks_of_pieces = map_shared(
+            lambda snapshots: list(self._chunks(snapshots, most)), rows.pieces
         )
         chunks = [chunk for chunks in chunks_of_pieces for chunk in chunks]
         if rows.keys is not None:
@@ -126,7 +130,7 @@ class TableFormat:
         table = pa.Table.from_arrays(arrays, schema=schema)
         if rows.keys is not None and rows.keys.order == "time":
             tied = any(map(_are_rows, rows.pieces))
-            table = sort_by_time(table, workers, tied=tied)
+            table = sort_by_time(table, tied=tied)
         return table
 
     def _chunks(
