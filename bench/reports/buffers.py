@@ -24,6 +24,7 @@ from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer, pack_v
 from tiltpy.runtime.concurrency.offload import stop_flag
 from tiltpy.runtime.execution.call_batches import ChunkTask
 from tiltpy.runtime.execution.call_queue import CallQueue
+from tiltpy.runtime.execution.call_table import NO_ARRAYS, CallTable
 from tiltpy.runtime.execution.kernel import Kernel
 from tiltpy.runtime.execution.row_slices import RowSlices
 from tiltpy.runtime.execution.supports import changes_of, support_of
@@ -47,7 +48,7 @@ class Buffers:
     `one` makes one of them, `events` says how many a run processes.
     """
 
-    tasks: Sequence[ChunkTask]
+    tasks: Sequence[tuple[ChunkTask, CallTable]]
     calls: CallQueue
     one: Callable[[int, int], object]
     rounds: int
@@ -116,10 +117,12 @@ class Kernels:
         """Buffers of a size, or of the next one that a kernel's blocks fit into."""
         period = max(one.period for one in self.rows.values())
         kernel, tasks, ticks = self._tasks(size * period)
-        calls = CallQueue([task.table() for task in tasks], [ScratchArrays()])
+        tables = [task.table(NO_ARRAYS) for task in tasks]
+        calls = CallQueue(tables, [ScratchArrays()])
         events = len(calls.places) * ticks // period * len(self.rows)
         rounds = max(1, EVENTS // events)
-        return Buffers(tasks, calls, kernel.code.code().call, rounds, rounds * events)
+        made = list(zip(tasks, tables, strict=True))
+        return Buffers(made, calls, kernel.code.code().call, rounds, rounds * events)
 
     def _tasks(self, ticks: int) -> tuple[Kernel, Sequence[ChunkTask], int]:
         """A kernel, the buffers one after the other that it computes, their ticks."""

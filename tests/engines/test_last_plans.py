@@ -63,3 +63,51 @@ def test_a_plan_goes_with_its_rows() -> None:
     del bound
     gc.collect()
     assert len(local._LAST_PLANS) == before
+
+
+JOIN = """\
+input x : f64 time ts point
+input y : f64 time ts point
+~out[t] = sum(~x[t-9 : t]) + sum(~y[t-4 : t])"""
+
+
+def test_a_plan_serves_runs_over_the_rows_of_all_its_inputs() -> None:
+    tables = [points(5000), points(6000), points(7000)]
+    bound, query = [tilt.bind(table) for table in tables], tilt.parse(JOIN)
+    for x, y in ((0, 1), (0, 1), (0, 2), (1, 2), (0, 1), (0, 0), (0, 0), (1, 0)):
+        expected = query.run(x=tables[x], y=tables[y]).to_arrow()
+        assert query.run(x=bound[x], y=bound[y]).to_arrow() == expected
+
+
+def test_a_plan_goes_with_the_rows_of_any_input() -> None:
+    gc.collect()
+    before = len(local._LAST_PLANS)
+    query = tilt.parse(JOIN)
+    for gone in ("x", "y"):
+        bound: dict[str, Any] = {name: tilt.bind(points()) for name in "xy"}
+        query.run(**bound)
+        assert len(local._LAST_PLANS) == before + 1
+        del bound[gone]
+        gc.collect()
+        assert len(local._LAST_PLANS) == before
+
+
+def test_results_of_many_outputs_share_no_memory_with_the_next_run() -> None:
+    """Small outputs of one run lie in one piece of memory."""
+    lines = "\n".join(f"~o{n}[t] = sum(~x[t-{n + 1} : t])" for n in range(9))
+    query = tilt.parse("input x : f64 time ts point\n" + lines)
+    for rows in (0, 1, 20, 6000):
+        bound = tilt.bind(points(rows))
+        first = query.run(x=bound)
+        again = query.run(x=bound)
+        expected = query.run(x=points(rows))
+        tables = [[o.to_arrow() for o in r.values()] for r in (first, again, expected)]
+        assert tables[0] == tables[1] == tables[2]
+        addresses = [
+            buffer.address
+            for table in (*tables[0], *tables[1])
+            for chunk in table.columns[2].chunks
+            if len(chunk) and (buffer := chunk.buffers()[1]) is not None
+        ]
+        assert len(set(addresses)) == len(addresses)
+        assert bool(addresses) == bool(rows)

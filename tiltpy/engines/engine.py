@@ -107,13 +107,14 @@ class Engine:
             run = plan or self.plan(ranges, rows, state)
             strings, vector = run.strings, run.vector
             ranges = run.ranges if ranges is None else ranges
+        outputs = self.group.outputs
         stitchers = {
-            name: Stitcher(definition_of(self.group.query, name).tdom, range_.domain)
+            name: Stitcher(outputs[name].tdom, range_.domain)
             for name, range_ in ranges.items()
         }
-        for name, stitcher in stitchers.items():
-            if name in state.open:
-                stitcher.pieces.append(state.open[name])
+        for name, piece in state.open.items():
+            if name in stitchers:
+                stitchers[name].pieces.append(piece)
         if run is not None:
             self._announce(run, whole=whole)
             run.stitch(stitchers)
@@ -125,8 +126,8 @@ class Engine:
             grows = stitcher.tdom.rows is None  # rows end where they end
             if grows and complete and not ranges[name].final:
                 *complete, last = complete
-                of = definition_of(self.group.query, name).type
-                closed, waiting[name] = split_last(last, of, strings, ranges[name].high)
+                of, high = outputs[name].type, ranges[name].high
+                closed, waiting[name] = split_last(last, of, strings, high)
                 complete.extend(closed)
             pieces[name] = complete
         seams = {n: s.carried for n, s in stitchers.items() if s.carried is not None}

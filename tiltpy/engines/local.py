@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 from tiltpy.engines.engine import Engine, Evaluation
 from tiltpy.ir.nodes import Query
@@ -122,19 +122,19 @@ def find_grids(
 ) -> dict[str, Grid]:
     """Find the grids of the outputs of a run over some inputs."""
     grids: dict[str, Grid] = {}
-    for definition in query.definitions:
-        if definition.name not in query.outputs:
-            continue
-        tdom, limits = definition.tdom, request.limits(definition.tdom)
+    tdoms = {definition.name: definition.tdom for definition in query.definitions}
+    for name in query.outputs:
+        tdom = tdoms[name]
+        limits = request.limits(tdom)
         if tdom.cells is None:
-            grids[definition.name] = Grid(tdom, *limits)
+            grids[name] = Grid(tdom, *limits)
             continue
         declared = query.input(tdom.cells)
         assert declared is not None
         lifetime = declared.lifetime or bindings[tdom.cells].lifetime
         before = 0 if lifetime is None or lifetime.columns else lifetime.before
         buffer = None if declared.keys else inputs[tdom.cells].buffer
-        grids[definition.name] = IntervalGrid(tdom, *limits, buffer, before)
+        grids[name] = IntervalGrid(tdom, *limits, buffer, before)
     return grids
 
 
@@ -169,48 +169,73 @@ def run(
     workers = options.workers or default_workers()
     return Result(
         [
-            evaluation.table(name, query.type_of(name), stamp, workers)
-            for name in query.outputs
+            evaluation.table(name, definition.type, stamp, workers)
+            for name, definition in group.outputs.items()
         ]
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _LastPlan:
-    """The plan of the last run over some rows, and of what."""
+    """The plan of the last run over some rows, and of what.
+
+    `others` are the rows of its inputs but the first, which drop the plan when they go.
+    """
 
     group: OutputGroup[Kernels]
     request: Request
     options: RunOptions
     run: TimeRun
+    others: tuple[ref[InputRows], ...]
 
     def is_of(
-        self, group: OutputGroup[Kernels], request: Request, options: RunOptions
+        self,
+        group: OutputGroup[Kernels],
+        request: Request,
+        options: RunOptions,
+        others: Sequence[InputRows],
     ) -> bool:
         """Tell whether it is the plan of a run like this."""
-        same = self.request == request and self.options == options
-        return self.group is group and same
+        if self.group is not group or len(self.others) != len(others):
+            return False
+        if not all(
+            one() is rows for one, rows in zip(self.others, others, strict=True)
+        ):
+            return False
+        return self.request == request and self.options == options
 
 
 _LAST_PLANS: WeakKeyDictionary[InputRows, _LastPlan] = WeakKeyDictionary()
-"""Plans by the rows of their only input: of several, one would outlive the others."""
+"""Plans by the rows of their first input."""
 
 
 def _plan_once(engine: Engine, inputs: Mapping[str, InputRows]) -> TimeRun:
     """Plan a run, or return the plan of the last one over bound rows if it is alike."""
     group, request, options = engine.group, engine.request, engine.options
     rows = _rows(group.query, inputs)
-    if len(rows) != 1 or options.progress is not None:
+    if not rows or options.progress is not None:
         return engine.plan(None, rows)
-    ((name, buffer),) = rows.items()
-    last = _LAST_PLANS.get(inputs[name])
-    if last is not None and last.is_of(group, request, options):
+    first, *others = [inputs[name] for name in rows]
+    last = _LAST_PLANS.get(first)
+    if last is not None and last.is_of(group, request, options, others):
         return last.run
     run = engine.plan(None, rows)
-    read = run.rows[name]
-    if read is buffer or read in buffer.without_hidden:  # else codes of strings, too
-        _LAST_PLANS[inputs[name]] = _LastPlan(group, request, options, run)
+    if all(_reads(run.rows[name], buffer) for name, buffer in rows.items()):
+        place = ref(first)
+
+        def drop(_: ref[InputRows]) -> None:
+            known = place()
+            if known is not None:
+                _LAST_PLANS.pop(known, None)
+
+        known = tuple(ref(each, drop) for each in others)
+        _LAST_PLANS[first] = _LastPlan(group, request, options, run, known)
     return run
+
+
+def _reads(read: SnapshotBuffer, buffer: SnapshotBuffer) -> bool:
+    """Tell whether a run reads the rows of a buffer, and no codes of strings beside."""
+    return read is buffer or read in buffer.without_hidden
 
 
 def plan_bound(

@@ -130,7 +130,8 @@ def test_calls_keep_their_scratch_and_results() -> None:
     low, many = np.array(places, np.int64).T
     over = call_over(grid.kernel, rows, low, low + many * multiple)
     batch = VectorChunks(grid.kernel, over)
-    calls = CallQueue([batch.table()], [scratch])
+    table = batch.table()
+    calls = CallQueue([table], [scratch])
     del scratch
     gc.collect()
     assert len(calls.places) == len(places)
@@ -140,7 +141,8 @@ def test_calls_keep_their_scratch_and_results() -> None:
         for place in () if at_once else calls.places:
             grid.kernel.code.code().call(int(place), stop_flag().address)
         ends = zip(low.tolist(), over.high.tolist(), strict=True)
-        for (first, last), (_, pieces, _) in zip(ends, batch.results(), strict=True):
+        results = batch.results(table)
+        for (first, last), (_, pieces, _) in zip(ends, results, strict=True):
             piece = pieces["o"]
             found = piece.columns[0].values[: piece.n]
             window = values[:last].reshape(-1, 1)[first:, 0]
@@ -148,6 +150,6 @@ def test_calls_keep_their_scratch_and_results() -> None:
             assert piece.n == last - first
             assert np.allclose(found, window - means, atol=1e-4)
             found[:] = 0
-    del batch, over, calls, pieces, piece, found
+    del batch, over, table, calls, results, pieces, piece, found
     gc.collect()
     assert POOL.in_use == before

@@ -15,7 +15,7 @@ from typing import Protocol
 from tiltpy.costs import RunCosts
 from tiltpy.runtime.arrays.pool import ScratchArrays
 from tiltpy.runtime.execution.call_queue import CallQueue
-from tiltpy.runtime.execution.call_table import CallTable
+from tiltpy.runtime.execution.call_table import CallTable, SharedArrays
 from tiltpy.runtime.execution.stitch import Piece
 from tiltpy.runtime.execution.time_domain import Cells
 
@@ -35,11 +35,11 @@ class ChunkTask(Protocol):
     def most(self) -> int:
         """How many snapshots they may have, where memory is taken for all of them."""
 
-    def table(self) -> CallTable:
-        """The calls of the kernel, prepared."""
+    def table(self, shared: SharedArrays) -> CallTable:
+        """Make the calls of the kernel, with memory of a run."""
 
-    def results(self) -> Iterator[Done]:
-        """What was written, when they have been made."""
+    def results(self, table: CallTable) -> Iterator[Done]:
+        """What was written, when these calls have been made."""
 
 
 def in_rounds(
@@ -61,13 +61,17 @@ def in_rounds(
 
 
 def compute(
-    tasks: Sequence[ChunkTask], scratch: Sequence[ScratchArrays]
+    tasks: Sequence[ChunkTask],
+    scratch: Sequence[ScratchArrays],
+    shared: SharedArrays,
 ) -> Iterator[Done]:
     """Compute a round; gives the chunks' pieces in order.
 
-    There is a thread for each of the scratch memories, the caller's among them.
+    There is a thread for each of the scratch memories, the caller's among them. The
+    tasks of all rounds write to `shared` arrays.
     """
     threads = scratch[: sum(task.count for task in tasks)]
-    CallQueue([task.table() for task in tasks], threads).run()
-    for task in tasks:
-        yield from task.results()
+    tables = [task.table(shared) for task in tasks]
+    CallQueue(tables, threads).run()
+    for task, table in zip(tasks, tables, strict=True):
+        yield from task.results(table)

@@ -6,6 +6,9 @@ loop over them, and made in machine code. A chunk is a call whose key is 0.
 
 A call writes each of its outputs into a part of an array that is its own, behind what
 the call before has written, or into a scratch array that all calls of a thread share.
+
+A table that is prepared serves as a template: what it writes to is allocated for each
+run, all other arguments are settled once.
 """
 
 from collections.abc import Mapping
@@ -17,10 +20,11 @@ import numpy as np
 from tiltpy.abi.signature import LANES, Loop, RowCount
 from tiltpy.abi.slots import SlotKind
 from tiltpy.runtime.arrays import pool as memory
+from tiltpy.runtime.arrays.array_block import ArrayBlock
 from tiltpy.runtime.arrays.dictionary import NO_STRINGS, Strings
 from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.joined_rows import RowMarks
-from tiltpy.runtime.arrays.pool import Array, ScratchArrays
+from tiltpy.runtime.arrays.pool import Array, ScratchArrays, dtype_of
 from tiltpy.runtime.arrays.snapshot_buffer import Column, pack_validity
 from tiltpy.runtime.arrays.views import address
 from tiltpy.runtime.concurrency.offload import stop_flag
@@ -30,9 +34,12 @@ from tiltpy.runtime.execution.call_states import CallStates
 from tiltpy.runtime.execution.kernel import Kernel
 from tiltpy.runtime.execution.row_slices import RowSlices
 from tiltpy.runtime.execution.slot_map import BITS, ArrayKey, OutputSlot, map_slots
-from tiltpy.types import Scalar, columns
+from tiltpy.types import Scalar
 from tiltpy.zones import zone_table
 
+SharedArrays = Mapping[tuple[str, int], Array]
+"""Arrays that calls of several tables write to, by output and column."""
+NO_ARRAYS: SharedArrays = {}
 CACHE_LINE = 64
 """Items that take whole cache lines: no two calls write into the same one."""
 
@@ -84,8 +91,10 @@ class OutputArray:
 class CallTable:
     """Calls of one kernel over `ranges`: `slots[k]` are the arguments of call `k`.
 
-    Outputs have to be put somewhere before `fill`. The table keeps all memory that the
-    slots point to. With `states` a call goes on from the one that left its entry.
+    Outputs have to be put somewhere before `fill`, or before `prepare`, after which
+    each run has a copy with memory of its own (`renew`). The table keeps all memory
+    that the slots point to. With `states` a call goes on from the one that left its
+    entry.
     """
 
     def __init__(
@@ -107,6 +116,10 @@ class CallTable:
         self.arrays: dict[ArrayKey, OutputArray] = {}
         self.needs: dict[int, ScratchNeed] = {}
         self.slots: I64Array
+        self._apart: list[tuple[OutputSlot, int, I64Array | int]] = []
+        self._shared: list[tuple[OutputSlot, I64Array | int]] = []
+        self._block: ArrayBlock
+        self._apart_slots: list[int]
         self._appended: list[OutputSlot] = []
         self._numbers: list[I64Array | int] = [0] * self.map.size
 
@@ -115,12 +128,20 @@ class CallTable:
     def put_apart(self, slot: OutputSlot, line: int = CACHE_LINE) -> None:
         """Have each call write to entries of its own, from a multiple of `line` on."""
         sizes = self.ranges.room(slot)
+        firsts: I64Array | int = 0
         if isinstance(sizes, int):
-            self.put_at(slot, memory.allocate(slot.type, sizes), 0)
+            size = sizes
         else:
             sizes = -(-sizes // line) * line
             ends = sizes.cumsum()
-            self.put_at(slot, memory.allocate(slot.type, int(ends[-1])), ends - sizes)
+            size, firsts = int(ends[-1]), ends - sizes
+        self._apart.append((slot, size, firsts))
+        self._numbers[slot.index] = dtype_of(slot.type).itemsize * firsts
+
+    def put_in_shared(self, slot: OutputSlot, firsts: I64Array | int) -> None:
+        """Have call `k` write from entry `firsts[k]` on to an array that runs give."""
+        self._shared.append((slot, firsts))
+        self._numbers[slot.index] = dtype_of(slot.type).itemsize * firsts
 
     def put_at(self, slot: OutputSlot, array: Array, firsts: I64Array | int) -> None:
         """Have call `k` write to an array from entry `firsts[k]` on."""
@@ -155,6 +176,35 @@ class CallTable:
 
     def fill(self) -> None:
         """Fill all slots but those of scratch, which are a thread's."""
+        self.prepare()
+        self._take_memory(NO_ARRAYS)
+
+    def renew(self, shared: SharedArrays) -> "CallTable":
+        """Copy a prepared table for a run, with memory of its own and `shared` arrays.
+
+        Those have the values of outputs that calls of other tables write to as well.
+        """
+        table = CallTable.__new__(CallTable)
+        vars(table).update(vars(self), slots=self.slots.copy(), arrays={})
+        table._take_memory(shared)  # noqa: SLF001 - a copy of this one
+        return table
+
+    def _take_memory(self, shared: SharedArrays) -> None:
+        """Allocate what calls write to apart from each other, and fill its slots."""
+        if self._apart:
+            arrays, addresses = self._block.take()
+            for (slot, _, firsts), array in zip(self._apart, arrays, strict=True):
+                self.arrays[slot.key] = OutputArray(array, firsts)
+            self.slots[:, self._apart_slots] += addresses
+        for slot, firsts in self._shared:
+            array = shared[slot.loop.name, slot.column]
+            self.arrays[slot.key] = OutputArray(array, firsts)
+            self.slots[:, slot.index] += address(array)
+
+    def prepare(self) -> None:
+        """Fill all slots but those of memory that each run has for itself."""
+        self._block = ArrayBlock([(slot.type, size) for slot, size, _ in self._apart])
+        self._apart_slots = [slot.index for slot, *_ in self._apart]
         numbers, ranges, slices = self._numbers, self.ranges, self.ranges.slices
         for index, kind, name, column in self.map.inputs:
             numbers[index] = slices[name].number(kind, column)
@@ -229,11 +279,11 @@ class CallTable:
     ) -> tuple[Column, ...]:
         """The first `count` values that a call wrote, by payload column."""
         payload = []
-        for number in range(len(columns(loop.type))):
-            values = self.arrays[SlotKind.OUT_VALUES, loop.name, number]
-            nulls = self.arrays.get((SlotKind.OUT_VALIDITY, loop.name, number))
-            flags = None if nulls is None else nulls.of(call, count, copy=False)
-            column = values.of(call, count, copy=copy)
+        for values, nulls in self.map.payloads[loop.name]:
+            flags = None
+            if nulls is not None:
+                flags = self.arrays[nulls].of(call, count, copy=False)
+            column = self.arrays[values].of(call, count, copy=copy)
             payload.append(join_column(column, flags, count))
         return tuple(payload)
 

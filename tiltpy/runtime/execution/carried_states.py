@@ -66,12 +66,13 @@ class CarriedChunks:
                 SweepChunks(self._kernel, coverage, self._strings, each)
                 for (_, coverage), each in zip(chunks, before, strict=False)
             ]
-            CallQueue([call.table() for call in calls], scratch[:count]).run()
+            tables = [call.table() for call in calls]
+            CallQueue(tables, scratch[:count]).run()
             right = 1
             while right < count and _agree(before[right - 1], guesses[right - 1]):
                 right += 1
-            for call in calls[:right]:
-                yield from call.results()
+            for call, table in zip(calls[:right], tables, strict=False):
+                yield from call.results(table)
             states, chunks = before[right - 1], chunks[right:]
             wrong = 0 if right > 1 else wrong + (count > 1)
             together = len(scratch) if right < count else 2 * together

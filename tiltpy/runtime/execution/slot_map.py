@@ -33,10 +33,7 @@ class OutputSlot:
     loop: Loop
     column: int
     type: Scalar
-
-    @property
-    def key(self) -> ArrayKey:
-        return self.kind, self.loop.name, self.column
+    key: ArrayKey
 
     @property
     def is_implied(self) -> bool:
@@ -48,7 +45,8 @@ class SlotMap:
     """The slots of a signature by origin; built once for each kernel.
 
     Each list has the index of a slot, and what is needed to fill it. `numbers` are
-    those that say which part of the work a call does.
+    those that say which part of the work a call does. `payloads` has the arrays of each
+    loop's columns: of values, and of what is valid if any value may be null.
     """
 
     def __init__(self, signature: Signature) -> None:
@@ -79,9 +77,19 @@ class SlotMap:
             elif kind in WRITTEN_TYPES or kind is SlotKind.OUT_VALUES:
                 loop = loops[name]
                 scalar = WRITTEN_TYPES.get(kind) or columns(loop.type)[column][1]
-                self.outputs.append(OutputSlot(index, kind, loop, column, scalar))
+                key = kind, name, column
+                self.outputs.append(OutputSlot(index, kind, loop, column, scalar, key))
             else:
                 self.numbers.append((index, slot))
+        written = {slot.key for slot in self.outputs}
+        self.payloads: dict[str, list[tuple[ArrayKey, ArrayKey | None]]] = {}
+        for name, loop in loops.items():
+            keys: list[tuple[ArrayKey, ArrayKey | None]] = []
+            for number in range(len(columns(loop.type))):
+                nulls = SlotKind.OUT_VALIDITY, name, number
+                values = SlotKind.OUT_VALUES, name, number
+                keys.append((values, nulls if nulls in written else None))
+            self.payloads[name] = keys
 
 
 _MAPS: WeakKeyDictionary[Executable, SlotMap] = WeakKeyDictionary()

@@ -153,8 +153,8 @@ def _beside(left: Array, right: Array) -> Array | None:
     begin = address(left)
     if begin + left.nbytes != address(right):
         return None
-    first = (begin - address(whole)) // whole.itemsize
-    return whole[first : first + len(left) + len(right)]
+    count, offset = len(left) + len(right), begin - address(whole)
+    return np.ndarray(count, left.dtype, whole, offset)
 
 
 def _from(piece: Piece, start: int) -> list[Piece]:

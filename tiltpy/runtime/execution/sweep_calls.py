@@ -1,6 +1,6 @@
 """Chunks that a sweep kernel computes: a call for each."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,13 +9,20 @@ import numpy as np
 from tiltpy.abi.layouts import TimeLayout
 from tiltpy.abi.signature import Loop
 from tiltpy.abi.slots import SlotKind
+from tiltpy.forks import cached_property
 from tiltpy.runtime.arrays.dictionary import NO_STRINGS, Strings
+from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.joined_rows import JoinedRows
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.execution.call_batches import Done
 from tiltpy.runtime.execution.call_numbers import item, total
 from tiltpy.runtime.execution.call_states import CallStates
-from tiltpy.runtime.execution.call_table import CallTable, is_sparse
+from tiltpy.runtime.execution.call_table import (
+    NO_ARRAYS,
+    CallTable,
+    SharedArrays,
+    is_sparse,
+)
 from tiltpy.runtime.execution.kernel import Kernel
 from tiltpy.runtime.execution.slot_map import TIMES
 from tiltpy.runtime.execution.time_domain import Cells
@@ -23,7 +30,10 @@ from tiltpy.runtime.execution.visit_bounds import Coverage
 
 
 class SweepChunks:
-    """Chunks as calls of a sweep kernel, each over what `coverage` says."""
+    """Chunks as calls of a sweep kernel, each over what `coverage` says.
+
+    Without states they can be computed again and again, by several threads at once.
+    """
 
     def __init__(
         self,
@@ -39,64 +49,76 @@ class SweepChunks:
         self.count = coverage.count
         self.strings = strings
         self.states = states
-        self._table: CallTable | None = None
 
-    @property
+    @cached_property
     def most(self) -> int:
         """How many snapshots of their outputs there may be."""
         return sum(total(self.coverage.capacity[name]) for name in self.coverage.cells)
 
-    def table(self) -> CallTable:
-        """The calls, prepared."""
-        table = self._table = CallTable(
-            self.kernel, self.coverage, self.strings, self.states
-        )
+    @cached_property
+    def _template(self) -> CallTable:
+        """The calls, prepared for any number of runs."""
+        table = CallTable(self.kernel, self.coverage, self.strings, self.states)
         for slot in table.map.outputs:
             if slot.loop.name in self.signature.outputs:
                 table.put_apart(slot)
             else:
                 table.put_in_scratch(slot)
-        table.fill()
+        table.prepare()
         return table
 
-    def results(self) -> Iterator[Done]:
-        """What each call wrote, of each output of which it owns cells."""
-        assert self._table is not None
-        outputs = [
-            _ChunkOutput(loop, self.coverage, self._table)
+    @cached_property
+    def _outputs(self) -> "list[_ChunkOutput]":
+        """The outputs of which calls own cells."""
+        return [
+            _ChunkOutput(loop, self.coverage)
             for loop in self.signature.loops
             if loop.name in self.coverage.cells and loop.name in self.signature.outputs
         ]
+
+    def table(self, shared: SharedArrays = NO_ARRAYS) -> CallTable:
+        """The calls, prepared."""
+        return self._template.renew(shared)
+
+    def results(self, table: CallTable) -> Iterator[Done]:
+        """What each call wrote, of each output of which it owns cells."""
+        counts = [table.counts(output.name).tolist() for output in self._outputs]
         for call in range(self.count):
             pieces: dict[str, SnapshotBuffer | JoinedRows] = {}
             cells: dict[str, Cells[int]] = {}
-            for output in outputs:
+            for output, numbers in zip(self._outputs, counts, strict=True):
                 owned = output.cells.of(call)
                 if owned.some:
-                    pieces[output.loop.name] = output.snapshots_of(call)
-                    if not output.loop.stamped:
-                        cells[output.loop.name] = owned
+                    pieces[output.name] = output.snapshots_of(table, numbers, call)
+                    if output.may_have_others:
+                        cells[output.name] = owned
             yield 1, pieces, cells
 
 
 class _ChunkOutput:
-    """What the calls of a table wrote of an output."""
+    """What calls write of an output."""
 
-    def __init__(self, loop: Loop, coverage: Coverage[Any], table: CallTable) -> None:
+    def __init__(self, loop: Loop, coverage: Coverage[Any]) -> None:
         self.loop = loop
+        self.name = loop.name
         self.cells: Cells[Any] = coverage.cells[loop.name]
         self.coverage = coverage
-        self.table = table
-        counts = table.counts(loop.name)
-        self.counts: list[int] = counts.tolist()
-        values = table.arrays[SlotKind.OUT_VALUES, loop.name, 0].array
-        self.copy = is_sparse(values, sum(self.counts))
+        first, last = coverage.extents[loop.name]
+        owned = self.cells
+        own_alone = coverage.count == 1 and not owned.seam
+        own_alone = own_alone and (first, last) == (owned.first, owned.last)
+        self.may_have_others = not loop.stamped and not own_alone
+        """Whether there may be snapshots of other cells than those that calls own."""
+        self.first: I64Array | int = 0
+        self.stop: I64Array | int = 0
         if loop.shares_times:
             self.first, self.stop = coverage.row_range(loop)
 
-    def snapshots_of(self, call: int) -> SnapshotBuffer | JoinedRows:
+    def snapshots_of(
+        self, table: CallTable, counts: Sequence[int], call: int
+    ) -> SnapshotBuffer | JoinedRows:
         """The snapshots that a call wrote, of a row object those that it owns."""
-        piece = self._piece_of(call)
+        piece = self._piece_of(table, counts, call)
         if isinstance(piece, JoinedRows) or not self.loop.stamped:
             return piece
         before = self.coverage.slices[self.loop.reads[0].object].buffer.before
@@ -107,10 +129,14 @@ class _ChunkOutput:
         )
         return replace(piece.slice(int(first), int(stop)), row_object=True)
 
-    def _piece_of(self, call: int) -> SnapshotBuffer | JoinedRows:
+    def _piece_of(
+        self, table: CallTable, counts: Sequence[int], call: int
+    ) -> SnapshotBuffer | JoinedRows:
         """The snapshots that a call wrote."""
-        loop, count = self.loop, self.counts[call]
-        payload = self.table.payload(loop, call, count, copy=self.copy)
+        loop, count = self.loop, counts[call]
+        values = table.arrays[SlotKind.OUT_VALUES, loop.name, 0].array
+        copy = is_sparse(values, sum(counts))
+        payload = table.payload(loop, call, count, copy=copy)
         if loop.shares_times:
             rows = self.coverage.slices[loop.reads[0].object]
             begin = item(rows.first, call)
@@ -118,7 +144,7 @@ class _ChunkOutput:
             source = rows.buffer.slice(begin + first, begin + stop)
             if not loop.distinct:
                 return source.with_columns(payload)
-            marks = self.table.marks(loop, call, source.n)
+            marks = table.marks(loop, call, source.n)
             source = source.with_columns(())
             return JoinedRows(source, marks, count, payload)
         if loop.implicit_times:
@@ -127,9 +153,7 @@ class _ChunkOutput:
             layout = TimeLayout.SAMPLED
             return SnapshotBuffer(layout, count, start, period, None, None, payload)
         starts, ends = (
-            self.table.arrays[kind, loop.name, 0]
-            .of(call, count, copy=self.copy)
-            .view(np.int64)
+            table.arrays[kind, loop.name, 0].of(call, count, copy=copy).view(np.int64)
             for kind in TIMES
         )
         layout = TimeLayout.OVERLAPPING if loop.stamped else TimeLayout.INTERVALS

@@ -4,7 +4,8 @@ Section 6.2 of the paper. What a chunk computes depends on its cells and on the 
 near them only, so the result is the same whatever the number of workers.
 """
 
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -25,6 +26,7 @@ from tiltpy.runtime.execution.call_batches import (
 )
 from tiltpy.runtime.execution.call_numbers import greatest, total
 from tiltpy.runtime.execution.call_states import CallStates
+from tiltpy.runtime.execution.call_table import NO_ARRAYS
 from tiltpy.runtime.execution.carried_states import CarriedChunks
 from tiltpy.runtime.execution.dense_output import DenseOutput
 from tiltpy.runtime.execution.kernel import Kernels
@@ -48,6 +50,19 @@ from tiltpy.runtime.execution.vector_range import (
 )
 from tiltpy.runtime.execution.visit_bounds import Coverage
 from tiltpy.runtime.execution.visit_warnings import LoopVisits
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """All rounds of a run, and what they write to together.
+
+    `count`: of chunks. `is_quick`: whether the caller's thread may make the calls.
+    """
+
+    rounds: Iterable[Sequence[ChunkTask]]
+    dense: DenseOutput | None
+    count: int
+    is_quick: bool
 
 
 class TimeRun:
@@ -101,6 +116,7 @@ class TimeRun:
             self.costs,
             resumed=self.one_chunk is None,
         )
+        self._kept_work: _Work | None = None
         self.chunks = RunChunks(
             self.sweep.signature,
             self.coverage,
@@ -177,17 +193,26 @@ class TimeRun:
 
     def stitch(self, stitchers: Mapping[str, Stitcher]) -> None:
         """Compute what is wanted; each output's pieces go to its stitcher."""
+        work = self._kept_work or self._prepare()
+        if work.is_quick:
+            self._stitch(work, stitchers)
+        else:
+            offload(partial(self._stitch, work, stitchers), self.options.progress)
+
+    def _prepare(self) -> "_Work":
+        """Cut the run into rounds of chunks; few are kept for the next run."""
         chunks, dense = self._cut() if self.ranges else ([], None)
         count = sum(
             chunk.count if isinstance(chunk, Coverage) else len(chunk[0])
             for chunk in chunks
         )
+        is_quick = are_quick(self._times(chunks), self.costs)
         tasks = map(partial(self._task, dense), chunks)
-        work = partial(self._stitch, tasks, count, stitchers)
-        if are_quick(self._times(chunks), self.costs):
-            work()
-        else:
-            offload(work, self.options.progress)
+        rounds = in_rounds(tasks, self.costs)
+        if len(chunks) > self.costs.round_chunks:
+            return _Work(rounds, dense, count, is_quick)
+        self._kept_work = _Work(list(rounds), dense, count, is_quick)
+        return self._kept_work
 
     def _times(self, chunks: Iterable[Chunks]) -> Iterator[int]:
         """Bound the time of chunks, in nanoseconds."""
@@ -201,19 +226,14 @@ class TimeRun:
             elif isinstance(chunk, Coverage):
                 yield sweep_cost(total(chunk.work), greatest(chunk.rows_read))
 
-    def _stitch(
-        self,
-        tasks: Iterable[ChunkTask],
-        count: int,
-        stitchers: Mapping[str, Stitcher],
-    ) -> None:
-        done = 0
-        for more, pieces, cells in self._results(tasks, count):
+    def _stitch(self, work: "_Work", stitchers: Mapping[str, Stitcher]) -> None:
+        done, progress = 0, self.options.progress
+        for more, pieces, cells in self._results(work):
             for name, piece in pieces.items():
                 stitchers[name].add(piece, cells.get(name))
             done += more
-            if self.options.progress is not None:
-                self.options.progress(done, count)
+            if progress is not None:
+                progress(done, work.count)
 
     def _span(self) -> tuple[int, int]:
         """The time range that holds all that is wanted."""
@@ -226,7 +246,7 @@ class TimeRun:
         return self.chunks.cut(*self._span())
 
     def _cut(self) -> tuple[list[Chunks], DenseOutput | None]:
-        """Cut the run into chunks, in order; allocate what they write together."""
+        """Cut the run into chunks, in order; find what they write together."""
         low, high = self._cuts[:-1], self._cuts[1:]
         if len(low) == 0:
             return [], None
@@ -280,9 +300,9 @@ class TimeRun:
             for loop in self.sweep.signature.loops
         }
 
-    def _results(self, tasks: Iterable[ChunkTask], count: int) -> Generator[Done]:
-        workers = self._count_workers(count)
-        scratch = [ScratchArrays() for _ in range(min(workers, count))]
+    def _results(self, work: "_Work") -> Generator[Done]:
+        workers = self._count_workers(work.count)
+        scratch = [ScratchArrays() for _ in range(min(workers, work.count))]
         if self.coverage.resumes:
             carried = CarriedChunks(
                 self.sweep,
@@ -294,8 +314,9 @@ class TimeRun:
             )
             yield from carried.compute(self._cuts, scratch)
             return
-        for round_ in in_rounds(tasks, self.costs):
-            yield from compute(round_, scratch)
+        shared = NO_ARRAYS if work.dense is None else work.dense.allocate()
+        for round_ in work.rounds:
+            yield from compute(round_, scratch, shared)
 
     def _task(self, dense: DenseOutput | None, chunks: Chunks) -> ChunkTask:
         """Make the calls that compute chunks."""

@@ -7,6 +7,7 @@ import numpy as np
 
 from tiltpy.abi.signature import LANES, Loop, RowCount
 from tiltpy.abi.slots import SlotKind
+from tiltpy.forks import cached_property
 from tiltpy.runtime.arrays.bitmap_snapshots import BitmapSnapshots
 from tiltpy.runtime.arrays.dictionary import NO_STRINGS, Strings
 from tiltpy.runtime.arrays.pool import Array
@@ -14,12 +15,18 @@ from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrays.time_layout import make_sampled
 from tiltpy.runtime.execution.call_batches import Done
 from tiltpy.runtime.execution.call_numbers import N, item
-from tiltpy.runtime.execution.call_table import CallTable, is_sparse
+from tiltpy.runtime.execution.call_table import (
+    NO_ARRAYS,
+    CallTable,
+    SharedArrays,
+    is_sparse,
+)
 from tiltpy.runtime.execution.dense_output import DenseOutput
 from tiltpy.runtime.execution.kernel import Kernel
 from tiltpy.runtime.execution.row_slices import RowSlices
 from tiltpy.runtime.execution.slot_map import BITS, OutputSlot
 from tiltpy.runtime.execution.stitch import Piece
+from tiltpy.types import columns
 
 
 class VectorCalls(Generic[N]):
@@ -86,7 +93,7 @@ class VectorChunks:
     """Chunks of a run that lie side by side, as calls of a vector kernel.
 
     Dense outputs go to their place in `dense`. Without it, as for other outputs, each
-    call has room for all its cells.
+    call has room for all its cells. They can be computed again and again.
     """
 
     most = 0
@@ -105,32 +112,34 @@ class VectorChunks:
         self.count = calls.count
         self.strings = strings
         self._dense = dense
-        self._table: CallTable | None = None
 
-    def table(self) -> CallTable:
-        """The calls, prepared."""
-        table = self._table = CallTable(self.kernel, self.calls, self.strings)
+    @cached_property
+    def _template(self) -> CallTable:
+        """The calls, prepared for any number of runs."""
+        table = CallTable(self.kernel, self.calls, self.strings)
         for slot in table.map.outputs:
             if self._is_dense(slot.loop) and slot.kind is SlotKind.OUT_VALUES:
                 assert self._dense is not None
-                array = self._dense.values[slot.loop.name, slot.column]
-                table.put_at(slot, array, self._dense.first(slot.loop, self.calls.low))
+                first = self._dense.first(slot.loop, self.calls.low)
+                table.put_in_shared(slot, first)
             else:
                 table.put_apart(slot)
-        table.fill()
+        table.prepare()
         return table
+
+    def table(self, shared: SharedArrays = NO_ARRAYS) -> CallTable:
+        """The calls, prepared; `shared` are the arrays of `dense`."""
+        return self._template.renew(shared)
 
     def _is_dense(self, loop: Loop) -> bool:
         """Whether the calls write an output's values side by side."""
         return loop.implicit_times and self._dense is not None
 
-    def results(self) -> Iterator[Done]:
+    def results(self, table: CallTable) -> Iterator[Done]:
         """What the calls wrote: of how many chunks, and the outputs' pieces.
 
         Dense outputs without a null are one piece.
         """
-        table = self._table
-        assert table is not None
         whole = self._whole(table)
         others = [loop for loop in self.signature.loops if loop.name not in whole]
         if not others:
@@ -153,11 +162,15 @@ class VectorChunks:
         nulls = {
             name for kind, name, _ in table.arrays if kind is SlotKind.OUT_VALIDITY
         }
-        return {
-            loop.name: self._dense.piece(loop, low, high)
-            for loop in self.signature.loops
-            if loop.implicit_times and loop.name not in nulls
-        }
+        pieces: dict[str, Piece] = {}
+        for loop in self.signature.loops:
+            if loop.implicit_times and loop.name not in nulls:
+                values = [
+                    table.arrays[SlotKind.OUT_VALUES, loop.name, number].array
+                    for number in range(len(columns(loop.type)))
+                ]
+                pieces[loop.name] = self._dense.piece(loop, values, low, high)
+        return pieces
 
     def _counts(self, table: CallTable, loop: Loop) -> list[int]:
         """How many snapshots of an output each call wrote."""

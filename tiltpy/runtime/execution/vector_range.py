@@ -98,7 +98,7 @@ class VectorRange:
         return self.aligned_range.visits(self.high - self.low)
 
     def dense_output(self, low: Times, high: Times) -> DenseOutput | None:
-        """Memory for the full outputs of chunks that it can compute.
+        """The columns of the full outputs of chunks that it can compute.
 
         None where one of them would write into the cells of the next.
         """

@@ -66,7 +66,8 @@ class OutputTable:
         self.type = type
         self.stamp = stamp
         self.grid: Grid | None = None
-        if not isinstance(pieces, DeferredRows):
+        # A list is told at once, an abstract class takes ten times as long.
+        if isinstance(pieces, list) or not isinstance(pieces, DeferredRows):
             events = [events_of(snapshots, type) for snapshots in pieces if snapshots.n]
             self._lazy = LazyRows(OutputRows(events, keys))
         else:

@@ -61,7 +61,7 @@ class LazyRows:
     @property
     def rows(self) -> OutputRows:
         """The snapshots and their keys."""
-        if isinstance(self._source, DeferredRows):
+        if not isinstance(self._source, OutputRows):
             self._source = offload(self._source.make)
         return self._source
 
