@@ -324,9 +324,9 @@ class Costs:
     masked_variance_cells: int = 2 * LANES
     """Cells of a window whose variance is made of its values, not of states, where some
     may be null (z-score)."""
-    history_vectors: int = 8
-    """Vectors of an object's past that are kept in registers; older ones are in memory
-    (trading)."""
+    history_vectors: int = 2
+    """Vectors of an object's past that are kept in registers, as far as there are any;
+    older ones are in memory (trading, correlation 100)."""
 
     # Panes
 
