@@ -3,7 +3,7 @@
 Sampled inputs, densified rows, and objects that an earlier loop materialised.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from math import gcd
 
@@ -121,8 +121,23 @@ def cell_at(cell: LExpr, step: CellMap, shift: LExpr = ALIGNED) -> CellIndex:
     return CellIndex(at, single=True)
 
 
-def cells_at(cell: LExpr, step: CellMap, shift: LExpr = ALIGNED) -> CellIndex:
-    """The indices of the cells that a vector of the reader, from `cell` on, reads."""
+def divide_cell(cell: LExpr, step: CellMap, shift: LExpr) -> tuple[LExpr, LExpr]:
+    """The cell that a cell of the reader reads, and what the map leaves over."""
+    at = add(mul(cell, i64(step.times)), add(shift, i64(step.plus)))
+    base = Bin("//", at, i64(step.over), I64)
+    return base, sub(at, mul(base, i64(step.over)))
+
+
+def cells_at(
+    cell: LExpr,
+    step: CellMap,
+    shift: LExpr = ALIGNED,
+    divide: Callable[[LExpr, CellMap, LExpr], tuple[LExpr, LExpr]] = divide_cell,
+) -> CellIndex:
+    """The indices of the cells that a vector of the reader, from `cell` on, reads.
+
+    `divide` finds the first of them, as `divide_cell` does.
+    """
     if step.is_regular:
         return CellIndex(add(cell, i64(step.plus)))
     at = add(mul(cell, i64(step.times)), add(shift, i64(step.plus)))
@@ -131,27 +146,44 @@ def cells_at(cell: LExpr, step: CellMap, shift: LExpr = ALIGNED) -> CellIndex:
         return _fixed_lanes(at, step)
     cells, plus = divmod(step.plus, step.over)
     if cells:  # references a whole cell apart share all but the cell of the first lane
-        return cells_at(cell, replace(step, plus=plus), shift).later(i64(cells))
-    base = Bin("//", at, i64(step.over), I64)
+        first = replace(step, plus=plus)
+        return cells_at(cell, first, shift, divide).later(i64(cells))
     single = step.times == 1 and step.over % LANES == 0 and step.plus % LANES == 0
     if aligned and single:
-        return CellIndex(base, single=True)
+        return CellIndex(Bin("//", at, i64(step.over), I64), single=True)
+    base, rest = divide(cell, step, shift)
     if step.over >= 2 * step.times:  # five blends at most cost less than a gather
-        return _passing_lanes(at, base, step)
-    rest = convert(sub(at, mul(base, i64(step.over))), U32)
-    ticks = Bin("+", Bin("*", Lane(U32), Num(step.times, U32), U32), rest, U32)
-    lanes = Bin("//", ticks, Num(step.over, U32), U32)
+        return _passing_lanes(base, rest, step)
+    first_ticks = convert(rest, U32)
+    ticks = Bin("+", Bin("*", Lane(U32), Num(step.times, U32), U32), first_ticks, U32)
+    lanes = divide_ticks(ticks, step.over, LANES * step.times + step.over)
     return CellIndex(base, convert(lanes, I64))
 
 
-def _passing_lanes(at: LExpr, base: LExpr, step: CellMap) -> CellIndex:
+def divide_ticks(ticks: LExpr, over: int, limit: int) -> LExpr:
+    """Divide numbers below a limit: by a product and a shift, if they are small.
+
+    No vector has an instruction to divide integers, nor for the upper half of a product
+    of such a size (Granlund and Montgomery).
+    """
+    for bits in range(over.bit_length(), 32):
+        factor = (1 << bits) // over + 1
+        if (factor * over - (1 << bits)) * limit <= 1 << bits:
+            if factor * limit > 1 << 32:
+                break
+            product = Bin("*", ticks, Num(factor, U32), U32)
+            return Bin("//", product, Num(1 << bits, U32), U32)
+    return Bin("//", ticks, Num(over, U32), U32)
+
+
+def _passing_lanes(base: LExpr, first: LExpr, step: CellMap) -> CellIndex:
     """Indices of few cells: that of the first lane, and those that lanes pass on to.
 
     None behind the last lane's is read: there may be no more.
     """
     furthest = (LANES - 1) * step.times
     integer = U32 if furthest + 2 * step.over < 2**32 else I64
-    rest = convert(sub(at, mul(base, i64(step.over))), integer)
+    rest = convert(first, integer)
     ticks = Bin("+", mul(Lane(integer), Num(step.times, integer)), rest, integer)
     most = -(-furthest // step.over)
     edges = [number * step.over for number in range(most + 1)]
@@ -163,7 +195,7 @@ def _passing_lanes(at: LExpr, base: LExpr, step: CellMap) -> CellIndex:
             for mask, edge in zip(steps, edges[1:], strict=True)
         ),
     )
-    last = add(sub(at, mul(base, i64(step.over))), i64(furthest))
+    last = add(first, i64(furthest))
     ahead = tuple(
         select(le(i64(edge), last), i64(number), i64(0))
         for number, edge in enumerate(edges[1:], 1)

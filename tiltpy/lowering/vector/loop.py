@@ -92,6 +92,7 @@ class LaneLoop:
             history.advance(block)
         self.cuts.advance(block)
         self.windows.advance(block)
+        self.view.advance(block)
 
     def define(self, block: Block, cell: Var, definition: TemporalExpr) -> Outcome:
         """Append what computes an object; `cell` counts the first lane's cell."""

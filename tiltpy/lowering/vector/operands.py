@@ -10,12 +10,18 @@ from dataclasses import replace
 from tiltpy.abi.signature import LANES
 from tiltpy.emit.axes import CellMap
 from tiltpy.emit.builder import Block, KernelBuilder
-from tiltpy.emit.cell_arrays import ALIGNED, CellArrays, CellIndex, cells_at
+from tiltpy.emit.cell_arrays import (
+    ALIGNED,
+    CellArrays,
+    CellIndex,
+    cells_at,
+    divide_cell,
+)
 from tiltpy.emit.elements import Names
 from tiltpy.emit.values import LoopValue, lower_expr
 from tiltpy.ir.nodes import CutPoint, Element, EventBound, Expr, TemporalExpr
-from tiltpy.loops.build import TRUE, add, conj, i64, mul, sub
-from tiltpy.loops.nodes import Lane, LExpr
+from tiltpy.loops.build import TRUE, add, conj, convert, i64, le, mul, select, sub
+from tiltpy.loops.nodes import Lane, LExpr, Var
 from tiltpy.lowering.vector.history import StreamedObject
 from tiltpy.plan.vector_plan import VectorPlan
 from tiltpy.types import I64
@@ -45,6 +51,7 @@ class LaneView:
         """The cell after the counter's from which on windows read a stored object."""
         self.tile = Block(builder)
         self.first: LExpr = i64(0)
+        self.divisions: dict[tuple[CellMap, LExpr], tuple[Var, Var]] = {}
 
     def enter(self, tile: Block, first: LExpr) -> None:
         """Enter a loop over a tile, whose first cell is `first`."""
@@ -69,8 +76,29 @@ class LaneView:
 
     def index(self, name: str, step: CellMap) -> CellIndex:
         """The indices of the cells of a stored object that a reference sees."""
-        index = cells_at(self.cell, step.earlier(self.lag), self.shift(name))
+        earlier, shift = step.earlier(self.lag), self.shift(name)
+        index = cells_at(self.cell, earlier, shift, self._divide)
         return index.in_variables(self.block)
+
+    def _divide(self, _: LExpr, step: CellMap, shift: LExpr) -> tuple[LExpr, LExpr]:
+        """Divide the loop's cells by counting, as a division a round takes longer."""
+        key = step, shift
+        if key not in self.divisions:
+            quotient, rest = self.builder.fresh("cell"), self.builder.fresh("rest")
+            first = divide_cell(self.first, step, shift)
+            self.tile.set(quotient, first[0])
+            self.tile.set(rest, first[1])
+            self.divisions[key] = quotient, rest
+        return self.divisions[key]
+
+    def advance(self, block: Block) -> None:
+        """End a round of the loop: divide the next vector's cells."""
+        for (step, _), (quotient, rest) in self.divisions.items():
+            whole, more = divmod(LANES * step.times, step.over)
+            ticks = block.name("ticks", add(rest, i64(more)))
+            carry = block.name("carry", le(i64(step.over), ticks))
+            block.set(rest, select(carry, sub(ticks, i64(step.over)), ticks))
+            block.set(quotient, add(add(quotient, i64(whole)), convert(carry, I64)))
 
     def shift(self, name: str) -> LExpr:
         """Find how far the time range begins behind cell 0 of a stored object."""
