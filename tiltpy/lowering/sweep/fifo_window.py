@@ -39,7 +39,7 @@ from tiltpy.loops.build import (
     select,
     sub,
 )
-from tiltpy.loops.nodes import For, LExpr, While
+from tiltpy.loops.nodes import LExpr, Var, While
 from tiltpy.lowering.sweep.limited_bound import LimitedBound
 from tiltpy.lowering.sweep.low_edge import LowEdge
 from tiltpy.lowering.sweep.order_statistics import WholeWindow
@@ -180,7 +180,7 @@ class SlidingWindow:
         insertion = restore.inner()
         for track in self._stacks():
             track.append(insertion, row)
-        restore.add(For(row, first, self.hi.row, insertion.body()))
+        self._visit(restore, row, first, insertion)
         block.when(lt(self.lo.row, self.hi.row), restore)
 
     def _flip_before(
@@ -215,7 +215,17 @@ class SlidingWindow:
             row = self.builder.fresh(f"{self.rows.name}.there")
             inner = block.inner()
             whole.insert(inner, row)
-            block.add(For(row, self.lo.row, self.hi.row, inner.body()))
+            self._visit(block, row, self.lo.row, inner)
+
+    def _visit(self, block: Block, row: Var, first: LExpr, inner: Block) -> None:
+        """Do something for each row from `first` to the right bound.
+
+        One row depends on the one before: no vector has them, so the loop is not one of
+        those for which a kernel goes through all of LLVM's passes.
+        """
+        block.set(row, first)
+        inner.set(row, add(row, i64(1)))
+        block.add(While(lt(row, self.hi.row), inner.body()))
 
     def _distance_bound(self) -> RowBound:
         """The left bound, which the window's distance alone limits."""

@@ -10,7 +10,7 @@ from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.ir.nodes import LastRows, Window
 from tiltpy.loops.build import TRUE, add, greatest, i64, lt
-from tiltpy.loops.nodes import For, LExpr, Var
+from tiltpy.loops.nodes import LExpr, Var
 from tiltpy.lowering.sweep.fifo_window import SlidingWindow
 from tiltpy.lowering.sweep.limited_bound import LimitedBound
 from tiltpy.lowering.sweep.low_edge import LowEdge
@@ -119,7 +119,7 @@ class LimitedWindow(LeavesRestart, SlidingWindow):
             track.mark_row(staying, row)
         if staying.statements:
             first = block.name("first", greatest(arrived, self.lo.row))
-            block.add(For(row, first, self.hi.row, staying.body()))
+            self._visit(block, row, first, staying)
 
     def settle(self, block: Block) -> None:
         """Restore the right bound after visits that did not `advance` it."""
