@@ -65,6 +65,7 @@ MECHANISMS: tuple[Mechanism, ...] = (
         "lowering/sweep/event_loop.py",
     ),
     _strategy("event_vectors", "lowering/sweep/event_vectors.py"),
+    _strategy("paced_windows"),
     _strategy(
         "match_counts",
         "plan/strategies/match_counts.py",

@@ -11,8 +11,10 @@ from tiltpy.plan.facts import object_facts
 from tiltpy.plan.loop_facts import LoopFacts
 from tiltpy.plan.nodes import (
     DISABLED,
+    EventScan,
     LoopChoice,
     LoopPlan,
+    MergeScan,
     Operands,
     Refusal,
     RowScan,
@@ -21,7 +23,7 @@ from tiltpy.plan.nodes import (
 )
 from tiltpy.plan.operands import plan_operands
 from tiltpy.plan.strategies.edge_scan import edge_scan
-from tiltpy.plan.strategies.event_scan import event_scan
+from tiltpy.plan.strategies.event_scan import event_scan, input_of_events
 from tiltpy.plan.strategies.merge_scan import merge_scan
 from tiltpy.plan.strategies.row_halves import row_halves
 from tiltpy.plan.strategies.row_map import row_map
@@ -39,8 +41,8 @@ LOOP_STRATEGIES: Mapping[str, Strategy] = {
 """Most special first. A sweep scan serves where none of them does."""
 
 SWEEP_STRATEGIES = (
-    *LOOP_STRATEGIES, "row_halves", "merge_vectors", "event_vectors", "tumbling_fold",
-    "match_counts", "sorted_window",
+    *LOOP_STRATEGIES, "row_halves", "merge_vectors", "event_vectors", "paced_windows",
+    "tumbling_fold", "match_counts", "sorted_window",
 )  # fmt: skip
 """All that makes a sweep kernel more than the baseline, which compiles fastest."""
 
@@ -76,19 +78,25 @@ def plan_loops(
     objects = object_facts(query, layouts)
     user_defined = {reduction.name: reduction for reduction in query.reductions}
     read = {name for definition in query.definitions for name in reads(definition)}
-    return tuple(
-        _choose(
-            LoopFacts(
-                definition,
-                objects,
-                user_defined,
-                definition.name in read,
-                frozenset(disabled),
-                costs,
-            )
+    at_events: dict[str, str] = {}
+    choices = []
+    for definition in query.definitions:
+        facts = LoopFacts(
+            definition,
+            objects,
+            user_defined,
+            definition.name in read,
+            frozenset(disabled),
+            costs,
+            at_events,
         )
-        for definition in query.definitions
-    )
+        choice = _choose(facts)
+        if isinstance(choice.plan, EventScan | MergeScan):
+            events = input_of_events(facts, choice.plan.operands)
+            if events is not None:
+                at_events[choice.name] = events
+        choices.append(choice)
+    return tuple(choices)
 
 
 def _choose(facts: LoopFacts) -> LoopChoice:

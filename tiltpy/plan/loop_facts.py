@@ -1,7 +1,7 @@
 """The facts of one loop: what its object refers to, and how that lies."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tiltpy.aggregates.user_defined import Slide, slide_of
 from tiltpy.costs import Costs
@@ -44,6 +44,8 @@ class LoopFacts:
     is_read: bool
     disabled: frozenset[str]
     costs: Costs
+    at_events: Mapping[str, str] = field(default_factory=dict)
+    """The objects with a snapshot of its own at each event of an input, which it is."""
 
     @property
     def every_tick(self) -> bool:

@@ -90,6 +90,7 @@ class Advance(Enum):
     """The way a window gets from one event to the next in an event scan."""
 
     INSERT = "ends with the event, which it takes in"
+    PACE = "takes in the snapshot that its object has at the event"
     NEWEST = "shows its last row alone"
     NEXT = "shows its first row alone"
     FOLLOW = "follows with both edges"

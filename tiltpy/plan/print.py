@@ -4,8 +4,10 @@ from collections.abc import Iterable, Iterator
 from typing import assert_never
 
 from tiltpy.abi.signature import LANES
+from tiltpy.ir.nodes import Window
 from tiltpy.ir.print.expressions import ExprPrinter
 from tiltpy.plan.nodes import (
+    Advance,
     EdgeScan,
     EventScan,
     LoopChoice,
@@ -15,7 +17,6 @@ from tiltpy.plan.nodes import (
     RowMap,
     RowScan,
     SweepScan,
-    WindowChoice,
     folds_rows,
 )
 from tiltpy.types import Unit
@@ -61,7 +62,7 @@ def _choice(choice: LoopChoice, printer: ExprPrinter) -> Iterator[str]:
     if not isinstance(choice.plan, RowMap):
         for line in (
             *_points(choice.plan.operands, printer),
-            *_windows(choice.windows, printer),
+            *_windows(choice, printer),
             *_present(choice.plan.operands, printer),
         ):
             yield f"    {line}"
@@ -84,8 +85,17 @@ def _present(operands: Operands, printer: ExprPrinter) -> Iterator[str]:
             yield f"    not match_counts: {choice.refusal.reason}"
 
 
-def _windows(choices: Iterable[WindowChoice], printer: ExprPrinter) -> Iterator[str]:
-    for choice in choices:
-        yield f"{printer.window(choice.window)} {choice.plan.value}"
-        for name, refusal in choice.refusals:
+def _windows(choice: LoopChoice, printer: ExprPrinter) -> Iterator[str]:
+    paced = _find_paced(choice.plan)
+    for each in choice.windows:
+        pace = f", {Advance.PACE.value}" if each.window in paced else ""
+        yield f"{printer.window(each.window)} {each.plan.value}{pace}"
+        for name, refusal in each.refusals:
             yield f"    not {name}: {refusal.reason}"
+
+
+def _find_paced(plan: LoopPlan) -> set[Window]:
+    """Find the windows that take in a snapshot at each event."""
+    if not isinstance(plan, EventScan):
+        return set()
+    return {window for window, advance in plan.advances if advance is Advance.PACE}

@@ -15,6 +15,7 @@ from tiltpy.loops.build import (
     add,
     conj,
     convert,
+    eq,
     greatest,
     i64,
     le,
@@ -29,6 +30,7 @@ from tiltpy.lowering.sweep.cursors import PointRead, ScanCursor
 from tiltpy.lowering.sweep.event_vectors import EventVectors
 from tiltpy.lowering.sweep.fifo_window import SlidingWindow
 from tiltpy.lowering.sweep.operands import SweepOperands
+from tiltpy.lowering.sweep.row_bounds import RowBound
 from tiltpy.lowering.sweep.running_vectors import RunningVectors
 from tiltpy.lowering.sweep.running_window import RunningWindow
 from tiltpy.plan.nodes import Advance, EventScan
@@ -51,6 +53,21 @@ class EventLoop:
         self.time = builder.fresh("time")
         self.stop = builder.fresh(f"{cursor.rows.name}.stop")
         self.lanes = self._choose_lanes() if plan.vectorized else None
+        self.paced = self._find_paced()
+        self.paces = {
+            bound.row: builder.fresh(f"{bound.rows.name}.pace") for bound in self.paced
+        }
+        """By the row of each: how far it is from the event's."""
+
+    def _find_paced(self) -> list[RowBound]:
+        """Find the bounds that pass a row at each event."""
+        bounds = []
+        for window in self.windows():
+            if self.advances[window.window] is Advance.PACE:
+                assert isinstance(window, RunningWindow), "it folds on"
+                bounds += [window.hi]
+                bounds += [] if window.restart is None else [window.restart.bound]
+        return bounds
 
     def _choose_lanes(self) -> EventVectors | RunningVectors:
         definition, rows = self.operands.definition, self.cursor.rows
@@ -67,6 +84,8 @@ class EventLoop:
         rows, windows = self.cursor.rows, self.windows()
         visit, run = block.inner(), block.inner()
         self._find_stop(run, last)
+        for bound in self.paced:
+            run.set(self.paces[bound.row], sub(bound.row, self.row))
         end = rows.end_at(self.row)
         visit.set(self.time, sub(end, i64(self.point.offset)))
         exists = visit.name("exists", rows.exists(self.row))
@@ -101,9 +120,22 @@ class EventLoop:
             window.meets_invariants()
             for window in windows
             if isinstance(window, RunningWindow)
-            and self.advances[window.window] is Advance.INSERT
+            and self.advances[window.window] in (Advance.INSERT, Advance.PACE)
         )
-        block.when(conj(self.cursor.exists, *long, *invariants), run)
+        paced = map(self._is_beside, self.paced)
+        block.when(conj(self.cursor.exists, *long, *invariants, *paced), run)
+
+    def _beside(self, bound: RowBound) -> LExpr:
+        """Return the row of the event where a bound keeps pace."""
+        return add(self.row, self.paces[bound.row])
+
+    def _is_beside(self, bound: RowBound) -> LExpr:
+        """Test whether the next row of a bound is that of the next event."""
+        rows, next_event = self.cursor.rows, add(self.cursor.row, i64(1))
+        return conj(
+            lt(bound.row, bound.rows.count),
+            eq(bound.rows.end_at(bound.row), rows.end_at(rows.clamp(next_event))),
+        )
 
     def _vectorize(
         self,
@@ -165,6 +197,12 @@ class EventLoop:
         match self.advances[window.window]:
             case Advance.INSERT:
                 inside.take(block, self.time, self.row)
+            case Advance.PACE:
+                assert isinstance(inside, RunningWindow), "it folds on"
+                restart = inside.restart
+                row = self._beside(inside.hi)
+                restarting = None if restart is None else self._beside(restart.bound)
+                inside.pace(block, self.time, row, restarting)
             case Advance.NEWEST:
                 assert isinstance(inside, SlidingWindow), "it evicts"
                 before = aligned and window.window.end == self.point.offset - 1
@@ -191,8 +229,13 @@ class EventLoop:
         ]
 
     def _limit(self, window: SlidingWindow | RunningWindow) -> LExpr:
-        """The last time at which both bounds are a leap away from the last row."""
+        """The last time at which both bounds are a leap away from the last row.
+
+        Where rows are those of events it is the end of the last one.
+        """
         rows = window.rows
+        if self.advances[window.window] is Advance.PACE:
+            return least(*(each.rows.end_at(each.rows.last) for each in self.paced))
         leap = i64(window.builder.costs.leap_rows)
         start = rows.start_at(greatest(sub(rows.last, leap), i64(0)))
         return sub(start, i64(window.window.end))

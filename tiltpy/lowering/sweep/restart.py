@@ -109,6 +109,14 @@ class Restart:
         self.bound.run(block, now, passing, to_row=self.own_row)
         block.set(self.moved, ne(self.at, self.before))
 
+    def pace(self, block: Block, row: LExpr) -> LExpr:
+        """Pass a row that starts just before the time; test whether it restarts."""
+        value = self.rows.value(row, self.rows.exists(row))
+        restarts = block.name("restarts", conj(value.valid, value.scalar))
+        block.set(self.at, select(restarts, self.rows.start_at(row), self.at))
+        block.set(self.bound.row, add(row, i64(1)))
+        return restarts
+
     def holds(self, rows: ObjectRows, row: LExpr, at: LExpr) -> LExpr:
         """Decide whether a window holds a row since it restarted somewhere."""
         if self.window.by_row:

@@ -212,9 +212,23 @@ class RunningWindow:
         block.set(self.hi.row, add(row, i64(1)))
         self.now = now
 
+    def pace(self, block: Block, now: LExpr, row: LExpr, restart: LExpr | None) -> None:
+        """Take a row in, that of the event; a row that starts with it may restart.
+
+        All rows before it have left then.
+        """
+        if self.restart is not None and restart is not None:
+            anew = block.inner()
+            self._reset(anew)
+            anew.set(self.lo, row)
+            block.when(self.restart.pace(block, restart), anew)
+        self.take(block, now, row)
+
     def settle(self, block: Block) -> None:
-        """Restore the bound after visits that moved it other than by `advance`."""
+        """Restore the bounds after visits that moved them other than by `advance`."""
         self.hi.set(block, self.hi.row)
+        if self.restart is not None:
+            self.restart.bound.set(block, self.restart.bound.row)
 
     def _insert(self, block: Block, row: LExpr) -> None:
         inside: LExpr = TRUE

@@ -70,7 +70,7 @@ def event_scan(facts: LoopFacts, operands: Operands) -> EventScan | Refusal:
     if dict(operands.points)[point] is not CursorPlan.SCAN:
         return Refusal(f"events of ~{point.object} overlap")
     advances = tuple((w, _advance(facts, operands, w, p)) for w, p in operands.windows)
-    dense = _is_dense(facts, operands, point, dict(advances))
+    dense = not facts.is_read and _is_at_each(facts, operands, dict(advances))
     vectorized = (
         "event_vectors" not in facts.disabled
         and rows.layout.points
@@ -96,15 +96,23 @@ def _is_linear(facts: LoopFacts, operands: Operands) -> bool:
     )
 
 
-def _is_dense(
-    facts: LoopFacts,
-    operands: Operands,
-    point: CutPoint,
-    advances: Mapping[Window, Advance],
+def input_of_events(facts: LoopFacts, operands: Operands) -> str | None:
+    """Find the input with a snapshot of an object, of its own, at each event."""
+    point = operands.one_tick
+    if point is None or operands.clipped or not facts.every_tick:
+        return None
+    advances = {w: _advance(facts, operands, w, plan) for w, plan in operands.windows}
+    return point.object if _is_at_each(facts, operands, advances) else None
+
+
+def _is_at_each(
+    facts: LoopFacts, operands: Operands, advances: Mapping[Window, Advance]
 ) -> bool:
     """Decide whether there is a snapshot of its own at each event of an input."""
+    point = operands.one_tick
+    assert point is not None
     events = facts.objects[point.object]
-    if facts.is_read or facts.definition.distinct or not operands.always_cuts:
+    if facts.definition.distinct or not operands.always_cuts:
         return False
     if not (events.is_input and events.disjoint and point.offset == 0):
         return False
@@ -117,7 +125,7 @@ def _is_dense(
                 return present_value(node.type, whole=True)
             case Reduce(reduction="count"):
                 return present_value(node.type)
-            case Reduce() if advances[node.window] is Advance.INSERT:
+            case Reduce() if advances.get(node.window) is Advance.INSERT:
                 never = _is_never_phi(facts, node)
                 return (present_value if never else unknown_value)(node.type)
             case Time():
@@ -174,6 +182,26 @@ def _takes_rows_in(point: CutPoint, window: Window) -> bool:
     )
 
 
+def _keeps_pace(facts: LoopFacts, point: CutPoint, window: Window) -> bool:
+    """Decide whether an event adds one snapshot to a window that folds on, its own.
+
+    Its object has one at each event, and so has what restarts it.
+    """
+    events = facts.objects[point.object]
+    if "paced_windows" in facts.disabled or facts.ranks(window):
+        return False
+    if not (events.layout.points and events.disjoint):
+        return False
+    return (
+        point.offset == window.end == 0
+        and not window.by_row
+        and all(
+            name == point.object or facts.at_events.get(name) == point.object
+            for name in window.objects
+        )
+    )
+
+
 def _advance(
     facts: LoopFacts, operands: Operands, window: Window, plan: WindowPlan
 ) -> Advance:
@@ -185,7 +213,8 @@ def _advance(
     if _takes_rows_in(point, window):
         return Advance.INSERT
     if plan is WindowPlan.RUNNING:
-        return Advance.FOLLOW
+        paced = operands.always_cuts and _keeps_pace(facts, point, window)
+        return Advance.PACE if paced else Advance.FOLLOW
     if not window.is_fixed:
         return Advance.SEARCH
     ends = {Advance.NEWEST: "last", Advance.NEXT: "first"}
