@@ -36,6 +36,8 @@ class KernelBuilder:
         self.layouts = layouts
         self.rows = set(layouts)
         """The objects whose rows have bounds of their own: inputs and row objects."""
+        self.fields: Mapping[str, frozenset[str]] = {}
+        """The fields that are read of an object, unless it is read as a whole."""
         self.costs = costs
         self.user_reductions = {r.name: r for r in user_reductions}
         self.slots: list[Slot] = []
@@ -104,6 +106,10 @@ class KernelBuilder:
         return self.array(
             SlotKind.SCRATCH, name, scalar, len(self.scratch) - 1, written=True
         )
+
+    def reads(self, name: str, field: str) -> bool:
+        """Decide whether any definition may read a field of an object."""
+        return name not in self.fields or field in self.fields[name]
 
     def state(self, name: str, scalar: Scalar) -> Array:
         """A new state array of one entry, which outlives the call."""

@@ -290,9 +290,10 @@ class CellArrays:
 
         The hardware prefetches by itself, but not across pages.
         """
-        for array in self.values:
+        for (field, _), array in zip(columns(self.type), self.values, strict=True):
             cells = ahead or block.costs.prefetch_bytes // (array.type.bits // 8 or 1)
-            block.add(Prefetch(array, add(add(cell, self.offset), i64(cells))))
+            if block.builder.reads(self.name, field):
+                block.add(Prefetch(array, add(add(cell, self.offset), i64(cells))))
 
     def presence(self, block: Block, where: CellIndex) -> LExpr:
         """The mask of the cells with a snapshot."""

@@ -1,16 +1,18 @@
 """References of an object that its loop follows: points, windows, reductions."""
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 from typing import Literal
 
-from tiltpy.ir.cuts import event_bounds, expressions, leaf_cuts
+from tiltpy.ir.cuts import event_bounds, expressions, inlined_values, leaf_cuts
 from tiltpy.ir.nodes import (
     At,
     CutPoint,
     CutTime,
     CutWindow,
+    Element,
     EventBound,
     Expr,
+    Field,
     Reduce,
     TemporalExpr,
     Window,
@@ -84,6 +86,41 @@ def _reductions(definition: TemporalExpr) -> dict[Reduce, None]:
 def _nodes(definition: TemporalExpr) -> Iterator[Expr]:
     """Yield the nodes of an object's body and cuts, those in elements among them."""
     return (node for expr in expressions(definition) for node in walk(expr))
+
+
+def fields_read(definitions: Iterable[TemporalExpr]) -> dict[str, frozenset[str]]:
+    """Find the fields that are read of each object; not of those read as a whole."""
+    reads: dict[str, set[str | None]] = {}
+
+    def collect(expr: Expr, window: str) -> None:
+        match expr:
+            case Field(operand=At(object=name), name=field):
+                reads.setdefault(name, set()).add(field)
+            case Field(operand=Element(), name=field):
+                reads.setdefault(window, set()).add(field)
+            case At(object=name):
+                reads.setdefault(name, set()).add(None)
+            case Element():
+                reads.setdefault(window, set()).add(None)
+            case Reduce():
+                for child in children(expr):
+                    collect(child, expr.window.object)
+            case _:
+                for child in children(expr):
+                    collect(child, window)
+
+    for definition in definitions:
+        collect(definition.body, "")
+        for value in inlined_values(definition.cuts):
+            collect(value, "")
+        for cut in leaf_cuts(definition.cuts):
+            if isinstance(cut, CutWindow):
+                collect(cut.element, cut.window.object)
+    return {
+        name: frozenset(field for field in fields if field is not None)
+        for name, fields in reads.items()
+        if None not in fields
+    }
 
 
 def derived_bounds(

@@ -121,7 +121,12 @@ class ObjectRows:
     def prefetch(self, block: Block, row: LExpr) -> None:
         """Prefetch what a loop will read some rows later."""
         times = [self.ends] if self.layout.points else [self.starts, self.ends]
-        for array in (*times, *self.values):
+        values = [
+            array
+            for (field, _), array in zip(columns(self.type), self.values, strict=True)
+            if block.builder.reads(self.name, field)
+        ]
+        for array in (*times, *values):
             if array is not None:
                 size = array.type.bits // 8 or 1
                 block.add(

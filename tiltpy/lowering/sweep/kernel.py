@@ -13,7 +13,7 @@ from tiltpy.abi.slots import SlotKind
 from tiltpy.costs import Costs
 from tiltpy.emit.builder import Block, KernelBuilder, block_ticks
 from tiltpy.emit.output_arrays import OutputArrays, output_arrays
-from tiltpy.emit.references import derived_bounds
+from tiltpy.emit.references import derived_bounds, fields_read
 from tiltpy.emit.row_access import ObjectRows, input_rows
 from tiltpy.ir.cuts import reads
 from tiltpy.ir.nodes import Query, TemporalExpr
@@ -57,6 +57,7 @@ def lower(
         if declared.name in used
     }
     rankings = Rankings(builder)
+    builder.fields = fields_read(query.definitions)
     builder.rows |= {d.name for d in query.definitions if d.tdom.rows is not None}
     known = builder.rows
     seen = {bound for d in query.definitions for bound in derived_bounds(d, known)}

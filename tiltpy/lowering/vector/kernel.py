@@ -20,6 +20,7 @@ from tiltpy.abi.slots import SlotKind
 from tiltpy.emit.axes import whole_vectors
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.cell_arrays import ALIGNED, Bitmap, CellArrays
+from tiltpy.emit.references import fields_read
 from tiltpy.emit.row_access import ObjectRows, input_rows
 from tiltpy.ir.nodes import TemporalExpr, Window
 from tiltpy.loops.build import add, i64, least, lt, sub
@@ -49,6 +50,7 @@ class _VectorKernel:
         self.builder = KernelBuilder(
             plan.geometry.layouts, plan.query.reductions, plan.costs
         )
+        self.builder.fields = fields_read(plan.query.definitions)
         self.block = Block(self.builder)
         self.starts = self.block.inner()
         self.geometry = plan.geometry
