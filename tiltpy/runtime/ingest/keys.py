@@ -27,9 +27,17 @@ class Keys:
 
     names: tuple[str, ...]
     columns: tuple[pa.Array, ...]
+    _numbers: list[I64Array] = field(default_factory=list, repr=False)
 
     def __len__(self) -> int:
         return len(self.columns[0])
+
+    @property
+    def numbers(self) -> I64Array:
+        """The number of each key, from 0 on; remembered for the next run."""
+        if not self._numbers:
+            self._numbers.append(np.arange(len(self)))
+        return self._numbers[0]
 
     def show(self, key: int) -> str:
         """Format a key as messages name it."""
@@ -56,6 +64,7 @@ class Groups:
     lasts: Times
     _segments: dict[int, SnapshotBuffer] = field(default_factory=dict, repr=False)
     _ranges: dict[tuple[int, int], "Groups"] = field(default_factory=dict, repr=False)
+    _counts: list[I64Array] = field(default_factory=list, repr=False)
     without_hidden: list["Groups | None"] = field(
         default_factory=list, init=False, repr=False
     )
@@ -140,6 +149,13 @@ class Groups:
         if known is None:
             known = self._ranges[first, stop] = self.view(first, stop)
         return known
+
+    @property
+    def counts(self) -> I64Array:
+        """The number of rows in each segment; remembered for the next run."""
+        if not self._counts:
+            self._counts.append(np.diff(self.offsets))
+        return self._counts[0]
 
     def view(self, first: int, stop: int) -> "Groups":
         """View the segments of successive keys, from `first` up to `stop`."""

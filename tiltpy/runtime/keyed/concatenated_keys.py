@@ -27,6 +27,7 @@ from tiltpy.runtime.arrays.dictionary import Strings
 from tiltpy.runtime.arrays.dtypes import I64Array, Times
 from tiltpy.runtime.arrays.pool import ScratchArrays, allocate
 from tiltpy.runtime.arrays.repetition import repeat_numbers
+from tiltpy.runtime.arrays.same_memory import are_same
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer, pack_validity
 from tiltpy.runtime.execution.kernel import Kernels
 from tiltpy.runtime.execution.key_domains import (
@@ -65,11 +66,10 @@ class KeyRows:
     ends: Times
 
     @staticmethod
-    def of(groups: Groups) -> "KeyRows":
+    def of(groups: Groups, counts: I64Array) -> "KeyRows":
         """Find the times of rows, which may be the input's own."""
         buffer, offsets = groups.buffer, groups.offsets
         first, stop = int(offsets[0]), int(offsets[-1])
-        counts = offsets[1:] - offsets[:-1]
         if buffer.starts is not None and buffer.ends is not None:
             starts, ends = buffer.starts[first:stop], buffer.ends[first:stop]
             return KeyRows(buffer, first, counts, starts, ends)
@@ -151,8 +151,10 @@ class KeyShifts:
             whole = bool(some.all())
             begin = firsts if whole else np.where(some, firsts, LATEST)
             end = lasts if whole else np.where(some, lasts, EARLIEST)
-            low = begin if low is None else np.minimum(low, begin)
-            high = end if high is None else np.maximum(high, end)
+            if low is None or high is None:
+                low, high = begin, end
+            elif not (are_same(low, begin) and are_same(high, end)):
+                low, high = np.minimum(low, begin), np.maximum(high, end)
         assert low is not None
         assert high is not None
         apart = 2 * reach + precision
@@ -268,8 +270,9 @@ class Concatenation:
                 for loop in kernels.sweep().signature.loops:
                     if loop.stamped:  # it has the lifetimes of rows as they are
                         return Refusal(f"rows of ~{name} may hold without end")
-        offsets = sum(rows.offsets for rows in groups.values())
-        return Concatenation(kernels, groups, np.asarray(offsets), request, strings)
+        first, *others = (rows.offsets for rows in groups.values())
+        offsets = sum(others, first) if others else first
+        return Concatenation(kernels, groups, offsets, request, strings)
 
     def run(
         self, keys: I64Array, scratch: ScratchArrays
@@ -289,7 +292,10 @@ class Concatenation:
         shifts = KeyShifts.of(inputs.values(), domains.values(), reach, precision)
         if shifts is None:
             return None
-        rows = {n: KeyRows.of(groups) for n, groups in inputs.items()}
+        rows = {
+            name: KeyRows.of(groups, self.inputs[name].counts[first:stop])
+            for name, groups in inputs.items()
+        }
         shifted = {n: shifts.shift(each, reach) for n, each in rows.items()}
         kernel = self.kernels.sweep()
         loops = {

@@ -214,7 +214,7 @@ class KeyedRun:
             first, stop = keys.first, keys.stop
             if keys.concatenated:
                 rows = int(offsets[stop] - offsets[first])
-                yield KeyTask(np.arange(first, stop), False, rows, True)
+                yield KeyTask(self.keys.numbers[first:stop], False, rows, True)
             elif stop - first == self.count:
                 yield from self.plan_apart()
             else:

@@ -11,6 +11,7 @@ from tiltpy import arrow_functions as pc
 from tiltpy.runtime.arrays.dictionary import MOST_BYTES
 from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.repetition import repeat_numbers
+from tiltpy.runtime.arrays.same_memory import join_slices
 from tiltpy.runtime.arrays.views import array_of, integers_of, plain_array
 from tiltpy.runtime.concurrency.workers import map_portions
 from tiltpy.runtime.execution.stitch import Piece
@@ -49,9 +50,8 @@ class KeyColumns:
     @staticmethod
     def of(keys: Keys, snapshots: Sequence[KeySnapshots], order: Order) -> "KeyColumns":
         """Concatenate the keys of consecutive snapshots."""
-        empty = np.zeros(0, np.int64)
-        numbers = np.concatenate([empty, *(keyed.numbers for keyed in snapshots)])
-        counts = np.concatenate([empty, *(keyed.counts for keyed in snapshots)])
+        numbers = join_slices([keyed.numbers for keyed in snapshots])
+        counts = join_slices([keyed.counts for keyed in snapshots])
         return KeyColumns(keys, numbers, counts, order)
 
     def offsets(self) -> I64Array:
