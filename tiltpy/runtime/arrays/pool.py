@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.errors import DataError
 from tiltpy.forks import ForkSafe
-from tiltpy.types import NAMED, Scalar
+from tiltpy.runtime.arrays.dtypes import Times
+from tiltpy.types import I64, NAMED, Scalar
 
 Array = NDArray[np.generic]
 
@@ -221,6 +222,12 @@ def allocate(scalar: Scalar, size: int) -> Array:
         return POOL.take(kind, count)
     except MemoryError:
         raise _out_of_memory(size) from None
+
+
+def empty_times(size: int) -> Times:
+    """Allocate uninitialised memory for times."""
+    times: Times = allocate(I64, size)[:size].view(np.int64)
+    return times
 
 
 def _out_of_memory(size: int) -> DataError:

@@ -14,10 +14,13 @@ import numpy as np
 from tiltpy.abi.layouts import TimeLayout
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer, cache_blocks
+from tiltpy.runtime.concurrency.workers import map_portions
 from tiltpy.types import MAX_OFFSET
 
 Breaks = I64Array
 NO_BREAKS: Breaks = np.zeros(0, np.int64)
+LOOSER = TimeLayout.CONTIGUOUS, TimeLayout.INTERVALS, TimeLayout.OVERLAPPING
+"""How a row may meet the next one, each less tight than the one before."""
 
 
 def shift_by_one(rows: slice) -> slice:
@@ -49,12 +52,16 @@ def has_period(stamps: Times, period: int, breaks: Breaks = NO_BREAKS) -> bool:
     total = period * (len(stamps) - 1)
     if not len(breaks) and int(stamps[-1]) - int(stamps[0]) != total:
         return False
-    return not any(
-        any_within_segments(
-            (stamps[shift_by_one(left)] - stamps[left]) != period, left, breaks
+
+    def is_broken(portion: slice) -> bool:
+        return any(
+            any_within_segments(
+                (stamps[shift_by_one(left)] - stamps[left]) != period, left, breaks
+            )
+            for left in cache_blocks(portion.stop, portion.start)
         )
-        for left in cache_blocks(len(stamps) - 1)
-    )
+
+    return not any(map_portions(is_broken, len(stamps) - 1))
 
 
 def make_sampled(
@@ -109,8 +116,18 @@ def _classify_neighbours(
     starts: Times, ends: Times, breaks: Breaks
 ) -> tuple[TimeLayout, bool]:
     """Find how each row meets the next one, and whether the ends are in order."""
+    found = map_portions(
+        lambda rows: _classify_portion(starts, ends, breaks, rows), len(starts) - 1
+    )
+    loosest = max(LOOSER.index(layout) for layout, _ in found)
+    return LOOSER[loosest], all(fifo for _, fifo in found)
+
+
+def _classify_portion(
+    starts: Times, ends: Times, breaks: Breaks, portion: slice
+) -> tuple[TimeLayout, bool]:
     layout = TimeLayout.CONTIGUOUS
-    for rows in cache_blocks(len(starts) - 1):
+    for rows in cache_blocks(portion.stop, portion.start):
         left, right = ends[rows], starts[shift_by_one(rows)]
         if layout is TimeLayout.CONTIGUOUS and any_within_segments(
             left != right, rows, breaks

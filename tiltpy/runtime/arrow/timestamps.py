@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 
 from tiltpy.errors import DataError
 from tiltpy.runtime.arrays.dtypes import BoolArray, Times
+from tiltpy.runtime.arrays.pool import empty_times
 from tiltpy.runtime.arrays.snapshot_buffer import cache_blocks
 from tiltpy.runtime.arrays.time_layout import shift_by_one
 from tiltpy.runtime.arrays.views import array_of, integers_of
+from tiltpy.runtime.concurrency.workers import find_first, map_portions
 from tiltpy.types import MAX_TIME, NANOSECONDS, Unit
 
 
@@ -109,7 +111,7 @@ def to_ticks(column: TimeColumn) -> tuple[Stamps, StampType]:
         factor = unit // tick
         low, high = -(-column.low // factor), column.high // factor
         _check_range(column, kind, raw, low, high, in_order=in_order)
-        return Stamps(raw.astype(np.int64) * factor, in_order), kind
+        return Stamps(_multiply(raw, factor), in_order), kind
     factor = tick // unit
     low, high = column.low * factor, column.high * factor
     _check_range(column, kind, raw, low, high, in_order=in_order)
@@ -118,11 +120,23 @@ def to_ticks(column: TimeColumn) -> tuple[Stamps, StampType]:
 
 def find_disorder(stamps: NDArray[np.integer]) -> int | None:
     """Find the first row whose stamp is below that of the row before; None in order."""
-    for rows in cache_blocks(len(stamps) - 1):
-        below = stamps[shift_by_one(rows)] < stamps[rows]
-        if below.any():
-            return int(rows.start + 1 + below.argmax())
-    return None
+
+    def find(portion: slice) -> int | None:
+        for rows in cache_blocks(portion.stop, portion.start):
+            below = stamps[shift_by_one(rows)] < stamps[rows]
+            if below.any():
+                return int(rows.start + 1 + below.argmax())
+        return None
+
+    return find_first(find, len(stamps) - 1)
+
+
+def find_range(numbers: NDArray[np.integer]) -> tuple[int, int]:
+    """Find the least and the greatest of at least one integer."""
+    bounds = map_portions(
+        lambda rows: (int(numbers[rows].min()), int(numbers[rows].max())), len(numbers)
+    )
+    return min(low for low, _ in bounds), max(high for _, high in bounds)
 
 
 def _check_type(column: TimeColumn) -> StampType:
@@ -160,7 +174,7 @@ def _check_range(
 ) -> None:
     if len(raw) == 0:
         return
-    least, greatest = (raw[0], raw[-1]) if in_order else (raw.min(), raw.max())
+    least, greatest = (raw[0], raw[-1]) if in_order else find_range(raw)
     if low <= int(least) and int(greatest) <= high:
         return
     row = int(find_outside(raw, low, high).argmax())
@@ -189,20 +203,38 @@ def _divide(
 
     A tick is `factor` units of the stamps `raw`; `column` and `kind` are for errors.
     """
-    ticks = np.empty(len(raw), np.int64)
-    for rows in cache_blocks(len(raw)):
-        stamps = raw[rows].astype(np.int64, copy=False)
-        quotients = stamps // factor
-        inexact = quotients * factor != stamps
-        if inexact.any():
-            row = rows.start + int(inexact.argmax())
-            raise column.error(
-                f"stamp {format_stamp(int(raw[row]), kind)} is no whole number of ticks"
-                f"{of_tick(column.tick)}; write `unit {kind.unit}` in the query, or "
-                "round the column",
-                row,
-            )
-        ticks[rows] = quotients
+    ticks = empty_times(len(raw))
+
+    def divide(portion: slice) -> int | None:
+        """Divide a portion; its first row that is no whole number of ticks."""
+        for rows in cache_blocks(portion.stop, portion.start):
+            stamps = raw[rows].astype(np.int64, copy=False)
+            quotients = stamps // factor
+            inexact = quotients * factor != stamps
+            if inexact.any():
+                return int(rows.start + inexact.argmax())
+            ticks[rows] = quotients
+        return None
+
+    row = find_first(divide, len(raw))
+    if row is not None:
+        raise column.error(
+            f"stamp {format_stamp(int(raw[row]), kind)} is no whole number of ticks"
+            f"{of_tick(column.tick)}; write `unit {kind.unit}` in the query, or "
+            "round the column",
+            row,
+        )
+    return ticks
+
+
+def _multiply(raw: NDArray[np.integer], factor: int) -> Times:
+    """Multiply stamps of a coarser unit."""
+    ticks = empty_times(len(raw))
+
+    def multiply(rows: slice) -> None:
+        np.multiply(raw[rows], factor, out=ticks[rows], dtype=np.int64)
+
+    map_portions(multiply, len(raw))
     return ticks
 
 

@@ -20,7 +20,13 @@ from tiltpy.lifetimes import (
     UntilNext,
 )
 from tiltpy.runtime.arrays.dtypes import I64Array, Times
-from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer, space_equally
+from tiltpy.runtime.arrays.pool import empty_times
+from tiltpy.runtime.arrays.snapshot_buffer import (
+    Column,
+    SnapshotBuffer,
+    cache_blocks,
+    space_equally,
+)
 from tiltpy.runtime.arrays.time_layout import (
     NO_BREAKS,
     Breaks,
@@ -28,6 +34,7 @@ from tiltpy.runtime.arrays.time_layout import (
     lay_out,
     make_contiguous,
     make_sampled,
+    shift_by_one,
 )
 from tiltpy.runtime.arrow.read_frame import flat_column, says_no_type
 from tiltpy.runtime.arrow.select_columns import Choice
@@ -40,6 +47,7 @@ from tiltpy.runtime.arrow.timestamps import (
     join_stamp_types,
     to_ticks,
 )
+from tiltpy.runtime.concurrency.workers import find_first, map_portions
 from tiltpy.runtime.ingest.binding import SampleTimes
 from tiltpy.runtime.ingest.samples import check_reach
 from tiltpy.types import ENDLESS, MAX_TIME, Unit
@@ -84,9 +92,16 @@ def read_times(
 def _check_intervals(
     declared: Input, choice: Choice, starts: Times, ends: Times, kind: StampType
 ) -> None:
-    empty = starts >= ends
-    if empty.any():
-        row = int(empty.argmax())
+
+    def find_empty(portion: slice) -> int | None:
+        for rows in cache_blocks(portion.stop, portion.start):
+            empty = starts[rows] >= ends[rows]
+            if empty.any():
+                return int(rows.start + empty.argmax())
+        return None
+
+    row = find_first(find_empty, len(starts))
+    if row is not None:
         start = format_stamp(int(starts[row]), kind)
         end = format_stamp(int(ends[row]), kind)
         raise DataError(
@@ -143,9 +158,20 @@ def _lay_out_stamped(
     if has_period(stamps, length, breaks):  # each row ends where the next one starts
         buffer = make_sampled(int(stamps[0]) - before, length, len(stamps), columns)
     else:
-        ends = stamps + after if after else stamps
-        buffer = lay_out(stamps - before, ends, columns, breaks)
+        ends = _add(stamps, after) if after else stamps
+        buffer = lay_out(_add(stamps, -before), ends, columns, breaks)
     return replace(buffer, points=lifetime.is_point, before=before)
+
+
+def _add(times: Times, ticks: int) -> Times:
+    """Add ticks to times; threads share the rows."""
+    sums = empty_times(len(times))
+
+    def add(rows: slice) -> None:
+        np.add(times[rows], ticks, out=sums[rows])
+
+    map_portions(add, len(times))
+    return sums
 
 
 def _until_next(
@@ -162,8 +188,12 @@ def _until_next(
     `stamps` are ticks in order within each segment, `longest` is the most ticks that a
     row holds, `next_stamp` that of the row behind the last one.
     """
-    ends = np.empty(len(stamps), np.int64)
-    np.subtract(stamps[1:], 1, out=ends[:-1])
+    ends = empty_times(len(stamps))
+
+    def end(rows: slice) -> None:
+        np.subtract(stamps[shift_by_one(rows)], 1, out=ends[rows])
+
+    map_portions(end, len(stamps) - 1)
     last = np.concatenate((breaks, [len(stamps)])) - 1
     ends[last] = ENDLESS if next_stamp is None else next_stamp - 1
     tied = _find_tied(stamps, breaks)
@@ -173,12 +203,12 @@ def _until_next(
         sizes = np.diff(gaps, prepend=-1, append=len(tied) - 1)
         ends[tied] = np.repeat(ends[last_tied + 1], sizes)
     if longest is not None:
-        np.minimum(ends, stamps + (longest - 1), out=ends)
+        np.minimum(ends, _add(stamps, longest - 1), out=ends)
     if longest is None and not len(tied):
         firsts = np.concatenate((stamps[:1], stamps[breaks])) - 1
         buffer = make_contiguous(firsts, ends, columns, breaks)
     else:
-        buffer = lay_out(stamps - 1, ends, columns, breaks)
+        buffer = lay_out(_add(stamps, -1), ends, columns, breaks)
     if next_stamp is not None:
         return buffer
     return replace(buffer, domain_end=int(stamps[last].max()))
@@ -186,7 +216,14 @@ def _until_next(
 
 def _find_tied(stamps: Times, breaks: Breaks) -> I64Array:
     """Find the rows with the stamp of the next row, if that is in their segment."""
-    same = stamps[1:] == stamps[:-1]
-    same[breaks - 1] = False
-    rows: I64Array = same.nonzero()[0]
-    return rows
+
+    def find(rows: slice) -> I64Array:
+        tied: I64Array = np.flatnonzero(stamps[shift_by_one(rows)] == stamps[rows])
+        tied += rows.start
+        return tied
+
+    tied: I64Array = np.concatenate(map_portions(find, len(stamps) - 1))
+    if not len(tied) or not len(breaks):
+        return tied
+    heads = breaks.take(breaks.searchsorted(tied + 1), mode="clip")
+    return np.compress(heads != tied + 1, tied)

@@ -9,7 +9,7 @@ from tiltpy.errors import DataError
 from tiltpy.runtime.arrays.dtypes import BoolArray, Times
 from tiltpy.runtime.arrays.time_layout import shift_by_one
 from tiltpy.runtime.arrays.views import plain_array
-from tiltpy.runtime.arrow.timestamps import Stamps
+from tiltpy.runtime.arrow.timestamps import Stamps, find_range
 from tiltpy.runtime.concurrency.workers import map_portions
 from tiltpy.runtime.ingest.group_by_code import order_wide_codes
 from tiltpy.runtime.ingest.packed_sort import excess_bits, fits_packed, sort_packed
@@ -103,14 +103,6 @@ def _count_runs(ticks: Times) -> int:
         len(ticks) - 1,
     )
     return 1 + int(sum(below))
-
-
-def find_range(ticks: Times) -> tuple[int, int]:
-    """Find the least and the greatest of at least one time."""
-    bounds = map_portions(
-        lambda rows: (int(ticks[rows].min()), int(ticks[rows].max())), len(ticks)
-    )
-    return min(low for low, _ in bounds), max(high for _, high in bounds)
 
 
 def find_time_order(starts: Times, ends: Times | None) -> RowNumbers:

@@ -14,7 +14,7 @@ from tiltpy.runtime.arrays.time_layout import (
     any_within_segments,
     shift_by_one,
 )
-from tiltpy.runtime.arrow.timestamps import Stamps
+from tiltpy.runtime.arrow.timestamps import Stamps, find_range
 from tiltpy.runtime.concurrency.workers import map_portions
 from tiltpy.runtime.ingest.group_by_code import GroupedRows, group_rows
 from tiltpy.runtime.ingest.key_codes import KeyCodes
@@ -23,7 +23,6 @@ from tiltpy.runtime.ingest.packed_sort import fits_packed, sort_packed
 from tiltpy.runtime.ingest.row_order import RowNumbers, RowOrder, move_times
 from tiltpy.runtime.ingest.sort_by_time import (
     find_out_of_order,
-    find_range,
     find_row_order,
     order_ties,
     sort_stably,

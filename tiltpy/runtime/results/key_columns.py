@@ -1,6 +1,6 @@
 """The keys of an output's snapshots, and the key columns of its table."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,7 +13,7 @@ from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.repetition import repeat_numbers
 from tiltpy.runtime.arrays.same_memory import join_slices
 from tiltpy.runtime.arrays.views import array_of, integers_of, plain_array
-from tiltpy.runtime.concurrency.workers import map_portions
+from tiltpy.runtime.concurrency.workers import map_portions, map_shared
 from tiltpy.runtime.execution.stitch import Piece
 from tiltpy.runtime.ingest.keys import Keys
 from tiltpy.runtime.ingest.row_order import RowOrder
@@ -66,23 +66,26 @@ class KeyColumns:
         pairs = zip(self.keys.names, self.keys.columns, strict=True)
         return [(name, column.type) for name, column in pairs]
 
-    def chunks(self, sizes: Sequence[int]) -> Iterator[list[pa.Array]]:
-        """Make the columns for consecutive chunks of the given sizes."""
+    def chunks(self, sizes: Sequence[int]) -> list[list[pa.Array]]:
+        """Make the columns for consecutive chunks of the given sizes, by workers."""
         nonempty = self.counts > 0
         columns: Sequence[pa.Array] = self.keys.columns
         counts = self.counts
         if len(self.numbers) < len(self.keys) or not nonempty.all():
             counts, numbers = counts[nonempty], plain_array(self.numbers[nonempty])
             columns = [column.take(numbers) for column in columns]
-        total, first = sum(sizes), 0
+        total = sum(sizes)
         if len(counts) == total:  # a snapshot of each
             repeated = list(columns)
         else:
             repeated = [_repeat_keys(column, counts, total) for column in columns]
-        for size in sizes:
-            pieces = (column.slice(first, size) for column in repeated)
-            yield [_decode_runs(piece) for piece in pieces]
-            first += size
+        stops = np.cumsum(sizes).tolist()
+
+        def decode(chunk: tuple[int, int]) -> list[pa.Array]:
+            stop, size = chunk
+            return [_decode_runs(each.slice(stop - size, size)) for each in repeated]
+
+        return map_shared(decode, list(zip(stops, sizes, strict=True)))
 
     def rows_per_chunk(self) -> int:
         """Bound the snapshots of a chunk so that the text of its keys fits."""
