@@ -153,7 +153,10 @@ class PreaggregationCosts:
     block_cells: int = 1 << 18
     """Cells of all keys together that are computed at a time, about."""
     shared_cells: int = 1 << 20
-    """Cells from which on all processors compute them."""
+    """Cells from which on workers share them."""
+    many_keys: int = 1 << 14
+    """Keys from which on their first and last panes are found pane by pane, of all keys
+    at once (panes of 300,000 keys)."""
     searched_rows: int = 1 << 20
     """Rows that are searched together for the first event of each key."""
 

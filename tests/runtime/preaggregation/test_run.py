@@ -1,6 +1,7 @@
 """Windows per key that are folded as the rows come, against what they mean."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import date, timedelta
 from unittest.mock import patch
 
@@ -69,13 +70,21 @@ def fold(
     order: Order = "key",
     per_row: int = 1 << 20,
     sampled: int = 1 << 12,
+    small: bool = False,
 ) -> dict[str, OutputTable]:
-    """The outputs of a pre-aggregated query; raises `Misfit`."""
+    """The outputs of a pre-aggregated query; raises `Misfit`.
+
+    `small`: few keys, cells and rows count as many.
+    """
     declared = only_input(query)
     assert declared is not None
     costs = PreaggregationCosts(
         entries_per_row=per_row, merges_per_row=16 * per_row, sampled_rows=sampled
     )
+    if small:
+        costs = replace(
+            costs, many_keys=1, searched_rows=3, block_cells=8, shared_cells=0
+        )
     rows = read_in_time_order(declared, InputBinding(frame), query.unit, costs)
     assert not isinstance(rows, str)
     compiler = Compiler(query, CompileOptions(optimize=optimize, cache=False))
@@ -85,7 +94,7 @@ def fold(
     part = OutputGroup(query, compiler.compile_for)
     found = fold_directly(part, rows, request, options)
     stamp = output_stamp({declared.name: rows.stamps}, query.unit)
-    return {table.name: table for table in found.tables(stamp, order)}
+    return {table.name: table for table in found.tables(stamp, order, workers)}
 
 
 def by_key(output: OutputTable) -> dict[int, list[Snapshot]]:
@@ -147,6 +156,7 @@ def test_random_windows_mean_what_the_interpreter_says(
                     request,
                     workers=1 + seed % 2,
                     optimize=seed % 6 == 0,
+                    small=seed % 4 >= 2,
                 )
                 found = {name: by_key(table) for name, table in tables.items()}
             unlike = difference(case, found)

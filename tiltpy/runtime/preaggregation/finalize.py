@@ -7,18 +7,19 @@ no other begins.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tiltpy.abi.layouts import TimeLayout
 from tiltpy.abi.slots import SlotKind
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
 from tiltpy.runtime.arrays.pool import Array, ThreadScratch
 from tiltpy.runtime.arrays.snapshot_buffer import Column, pack_validity
-from tiltpy.runtime.concurrency.workers import map_ordered
+from tiltpy.runtime.concurrency.workers import map_portions, map_shared
 from tiltpy.runtime.execution.call_table import CallTable
 from tiltpy.runtime.execution.kernel import Kernel
-from tiltpy.runtime.execution.run_options import default_workers
 from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.preaggregation.pane_states import Matrices, PaneCalls, TimeGrid
 from tiltpy.types import TDom, Type, columns
@@ -73,11 +74,7 @@ class PaneAggregate:
 
     def snapshots(self) -> list[PaneSnapshots]:
         """All snapshots, in order of keys; threads share the blocks out."""
-        blocks = list(self._blocks())
-        size = sum(block.cells for block in blocks)
-        workers = default_workers() if size > self.matrices.costs.shared_cells else 1
-        threads = max(1, min(workers, len(blocks)))
-        return list(map_ordered(self._block, blocks, threads))
+        return map_shared(self._block, list(self._blocks()))
 
     def _blocks(self) -> Iterator["_Block"]:
         """The keys for which something is wanted, some at a time."""
@@ -97,6 +94,11 @@ class PaneAggregate:
             begin = rows.stop
             yield _Block(keys[rows], starts[rows], ends[rows], first[rows], last[rows])
 
+    @property
+    def cells_in_all(self) -> int:
+        """Cells of all keys together, at most."""
+        return (self.high - self.low + 1) * self.matrices.keys.count
+
     # Where each key's output is
 
     def events(self) -> Events:
@@ -108,36 +110,65 @@ class PaneAggregate:
 
     def _panes(self) -> tuple[I64Array, I64Array]:
         """The first and the last pane in which each key has an event, or -1."""
-        count = self.matrices.keys.count
+        count, total = self.matrices.keys.count, len(self.matrices.panes)
         first, last = np.full(count, -1), np.full(count, -1)
-        entries = self.matrices.counts()
+        entries = self.matrices.counts().reshape(total, count)
+        if count < self.matrices.costs.many_keys:
+            self._fill_panes(entries, first, last)
+            return first, last
+
+        def fill(keys: slice) -> None:
+            for pane in range(total):
+                there = self._have_events(entries[pane, keys])
+                np.copyto(last[keys], pane, where=there)
+                np.copyto(first[keys], pane, where=there & (first[keys] < 0))
+
+        map_portions(fill, count)
+        return first, last
+
+    def _have_events(self, entries: NDArray[np.unsignedinteger]) -> BoolArray:
+        """Tell which entries count events."""
         half = self.matrices.aggregation.half
+        if half:
+            entries = entries & entries.dtype.type((1 << half) - 1)
+        there: BoolArray = entries != 0
+        return there
+
+    def _fill_panes(
+        self, entries: NDArray[np.unsignedinteger], first: I64Array, last: I64Array
+    ) -> None:
+        """Find the panes of few keys, some panes at a time."""
+        total, count = entries.shape
         step = max(1, self.matrices.costs.block_cells // count)
-        total = len(self.matrices.panes)
         for low in range(0, total, step):
             high = min(low + step, total)
-            block = entries[low * count : high * count].reshape(high - low, count)
-            there = (block & ((1 << half) - 1) if half else block) != 0
+            there = self._have_events(entries[low:high])
             any_there = there.any(axis=0)
             new = any_there & (first < 0)
             first[new] = low + there.argmax(axis=0)[new]
             last[any_there] = high - 1 - there[::-1].argmax(axis=0)[any_there]
-        return first, last
 
     def _starts(self, first: I64Array, keys: I64Array) -> Times:
         """When the first event of each key begins, which is in that pane."""
-        row_of = np.zeros(len(first), np.int64)
         panes = np.flatnonzero(np.bincount(first[keys]))
         bounds = self.matrices.panes.rows
         sizes = bounds[panes + 1] - bounds[panes]
         parts = np.cumsum(sizes) // self.matrices.costs.searched_rows
         cuts = np.flatnonzero(np.diff(parts)) + 1
-        for searched in reversed(np.split(panes, cuts)):  # so that the first one stays
+
+        def find(searched: I64Array) -> I64Array:
+            """Find the first row of each key in some panes; the last row if none."""
+            found = np.full(len(first), self.matrices.rows.n - 1)
             counts = bounds[searched + 1] - bounds[searched]
             ahead = np.repeat(bounds[searched] - np.cumsum(counts) + counts, counts)
-            rows = (ahead + np.arange(counts.sum()))[::-1]
+            rows = (ahead + np.arange(counts.sum()))[
+                ::-1
+            ]  # so that the first one stays
             rows = rows[self._are_events(rows)]
-            row_of[self._codes(rows)] = rows
+            found[self._codes(rows)] = rows
+            return found
+
+        row_of = reduce(np.minimum, map_shared(find, np.split(panes, cuts)))
         starts: Times = self._starts_of(row_of[keys])
         return starts
 

@@ -23,6 +23,7 @@ from tiltpy.runtime.arrays.pool import physical_memory
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrow.encode_strings import encode
 from tiltpy.runtime.arrow.timestamps import OutputStamp
+from tiltpy.runtime.concurrency.offload import allow_threads
 from tiltpy.runtime.execution.kernel import Kernel, Kernels
 from tiltpy.runtime.execution.output_group import OutputGroup
 from tiltpy.runtime.execution.run_options import RunOptions, default_workers
@@ -92,18 +93,19 @@ class PreaggregatedRun:
     ) -> Iterator[OutputTable]:
         """A table of each output, whose snapshots are made on demand."""
         for name, folded in self.folded.items():
-            pending = _Pending(folded, self.rows, order)
+            pending = _Pending(folded, self.rows, order, workers)
             of = self.query.type_of(name)
             yield OutputTable(name, of, pending, stamp, self.strings, workers=workers)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Pending(DeferredRows):
-    """The snapshots of an output that was folded."""
+    """The snapshots of an output that was folded; workers share making them."""
 
     folded: PaneAggregate
     rows: TimeOrderedRows
     order: Order
+    workers: int
 
     def key_fields(self) -> list[tuple[str, pa.DataType]]:
         """The names and types of the key columns."""
@@ -113,7 +115,9 @@ class _Pending(DeferredRows):
 
     def make(self) -> OutputRows:
         """Make cells of the states, and snapshots of the cells."""
-        blocks = self.folded.snapshots()
+        shared = self.folded.cells_in_all > self.folded.matrices.costs.shared_cells
+        with allow_threads(self.workers if shared else 1):
+            blocks = self.folded.snapshots()
         none = np.zeros(0, np.int64)
         keys = np.concatenate([none, *(block.keys for block in blocks)])
         counts = np.concatenate([none, *(block.counts for block in blocks)])
