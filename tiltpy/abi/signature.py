@@ -250,9 +250,6 @@ class Signature:
     pane_aggregation: PaneAggregation | None = None
     states: tuple[tuple[str, Scalar], ...] = ()
     """The names and types of its state arrays, controls before those they control."""
-    special: bool = False
-    """Whether a sweep kernel has special loops, which pay off over many rows: then
-    there is a baseline kernel as well."""
 
     @property
     def resumes(self) -> bool:

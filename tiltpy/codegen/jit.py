@@ -24,9 +24,10 @@ from tiltpy.loops.nodes import LoopKernel, has_loop
 llvm.set_option("tiltpy", "-enable-phi-of-ops=false")
 
 
-def _level(effort: Effort, text: str, costs: Costs) -> int:
+def _level(effort: Effort, text: str, costs: Costs, *, quick: bool) -> int:
     """Choose the level at which the instructions of LLVM IR are selected."""
-    is_long = text.count("\n") > costs.optimized_lines
+    most = costs.quick_lines if quick else costs.optimized_lines
+    is_long = text.count("\n") > most
     return 0 if effort is Effort.NONE or is_long else 3
 
 
@@ -155,14 +156,21 @@ def _effort(kernel: LoopKernel, text: str, costs: Costs) -> Effort:
 
 
 def compile_object(
-    kernel: LoopKernel, *, optimize: bool = True, costs: Costs = DEFAULT_COSTS
+    kernel: LoopKernel,
+    *,
+    optimize: bool = True,
+    costs: Costs = DEFAULT_COSTS,
+    quick: bool = False,
 ) -> ObjectCode:
-    """Compile a kernel for this machine."""
+    """Compile a kernel for this machine.
+
+    Of a long one that is `quick` the instructions are selected fast, and run slower.
+    """
     began = time.perf_counter()
     text = _emit(kernel)
     emitted = time.perf_counter()
     effort = _effort(kernel, text, costs) if optimize else Effort.NONE
-    level = _level(effort, text, costs)
+    level = _level(effort, text, costs, quick=quick)
     machine = _machine(level)
     module = _optimize(text, machine, effort)
     optimized = time.perf_counter()

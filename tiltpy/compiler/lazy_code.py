@@ -32,7 +32,8 @@ def _compile_drivers() -> bytes:
 class LazyCode(ForkSafe):
     """A kernel's machine code: read from disk, or compiled when first run or printed.
 
-    `lower` returns its loop IR, which is lowered again if only the code was stored.
+    `lower` returns its loop IR, which is lowered again if only the code was stored. A
+    `quick` one is for few rows: it had better be compiled soon.
     """
 
     def __init__(
@@ -42,6 +43,8 @@ class LazyCode(ForkSafe):
         lower: "Callable[[], LoweredKernel]",
         store: CompileCache,
         options: CompileOptions,
+        *,
+        quick: bool = False,
     ) -> None:
         super().__init__()
         self.signature = signature
@@ -50,6 +53,7 @@ class LazyCode(ForkSafe):
         self._name = f"{name} {signature}"  # only code of the same slots fits
         self._store = store
         self._options = options
+        self._quick = quick
         self._code: MachineCode | None = None
 
     @property
@@ -73,7 +77,13 @@ class LazyCode(ForkSafe):
         lowered = self.lower()
         assert lowered.signature == self.signature, "lowering is not deterministic"
         optimize, costs = self._options.optimize, self._options.costs
-        make = partial(compile_object, lowered.kernel, optimize=optimize, costs=costs)
+        make = partial(
+            compile_object,
+            lowered.kernel,
+            optimize=optimize,
+            costs=costs,
+            quick=self._quick,
+        )
         return offload(make)
 
     def kernel(self) -> Kernel:

@@ -28,6 +28,9 @@ SamplingGridKey = tuple[tuple[str, SamplingGrid], ...]
 FoldKey = tuple[str, Scalar, bool]
 """An output, the type of its keys, and whether its counts are narrow."""
 
+BASELINE = "baseline"
+"""The name of the baseline kernel among the products of a compilation."""
+
 
 class QueryKernels(ForkSafe):
     """The kernels of a query for one combination of layouts, compiled when needed.
@@ -74,6 +77,16 @@ class QueryKernels(ForkSafe):
         return self._stages.choices()
 
     @cached_property
+    def has_special_loops(self) -> bool:
+        """Whether `sweep_code` has special loops, which pay off over many rows."""
+        return self._memoize(
+            "special loops",
+            bool,
+            "lowering",
+            lambda: any(choice.is_special for choice in self.choices),
+        )
+
+    @cached_property
     def sweep_code(self) -> LazyCode:
         """The sweep kernel."""
         code = self._lazy("sweep", lambda: self._stages.sweep(baseline=False))
@@ -83,9 +96,9 @@ class QueryKernels(ForkSafe):
     @cached_property
     def baseline_code(self) -> LazyCode:
         """The baseline kernel: `sweep_code` itself where that has no special loops."""
-        if not self.sweep_code.signature.special:
+        if not self.has_special_loops:
             return self.sweep_code
-        code = self._lazy("baseline", lambda: self._stages.sweep(baseline=True))
+        code = self._lazy(BASELINE, lambda: self._stages.sweep(baseline=True))
         assert code is not None
         return code
 
@@ -101,10 +114,14 @@ class QueryKernels(ForkSafe):
         least = self._options.costs.run.warmup_rows
         return max((each or least for each in rows), default=0)
 
-    @cached_property
+    @property
     def one_chunk(self) -> str | None:
         """The reason why windows without bound need a run of one chunk, if they do."""
-        refusal = self.sweep_code.signature.refuse_states()
+        return self.refuse_chunks(self.sweep())
+
+    def refuse_chunks(self, kernel: Kernel) -> str | None:
+        """Say why windows without bound need one chunk of a kernel, if they do."""
+        refusal = kernel.signature.refuse_states()
         if refusal is not None:
             return refusal
         for node, summary in self._folds:
@@ -173,7 +190,8 @@ class QueryKernels(ForkSafe):
         if signature is None:
             return None
         options, lower_again = self._options, partial(_must_lower, lower_once)
-        return LazyCode(name, signature, lower_again, self._store, options)
+        quick = name == BASELINE
+        return LazyCode(name, signature, lower_again, self._store, options, quick=quick)
 
     def sweep(self, *, baseline: bool = False) -> Kernel:
         """Return the sweep kernel for rows of these layouts, or the baseline kernel."""

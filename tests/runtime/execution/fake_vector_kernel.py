@@ -331,7 +331,7 @@ class FakeKernels:
         self.fake = FakeGrid(query, layouts, **shape)
         self.sweep = self._real.sweep
         self.warmup_rows = self._real.warmup_rows
-        self.one_chunk = self._real.one_chunk
+        self.refuse_chunks = self._real.refuse_chunks
         self.without_hidden_rows = self._real.without_hidden_rows
         self.concatenation = self._real.concatenation
         self.vector = self.fake.kernel

@@ -88,11 +88,23 @@ def test_the_plain_kernel_is_another_one_where_it_must_be(name: str) -> None:
         tilt.parse(INPUT + SPECIAL[name]).query, CompileOptions(cache=False)
     )
     found = compiler.compile_for(POINTS)
-    assert found.sweep_code.signature.special
+    assert found.has_special_loops
     assert found.baseline_code is not found.sweep_code
     assert found.sweep().code is found.sweep_code
     assert found.sweep(baseline=True).code is found.baseline_code
-    assert not found.baseline_code.signature.special
+
+
+def test_long_plain_kernels_are_compiled_fast() -> None:
+    query = tilt.parse(INPUT + SPECIAL["at events"])
+    results = []
+    for quick_lines, level in ((1, 0), (1 << 20, 3)):
+        options = costing(run=USERS_RUN, quick_lines=quick_lines)
+        found = Compiler(query.query, options).compile_for(POINTS)
+        assert found.baseline_code.code().level == level
+        assert found.sweep_code.code().level == 3
+        runnable = tilt.CompiledQuery(query.query, options)
+        results.append(runnable.run(x=table(100)).to_arrow())
+    assert results[0] == results[1]
 
 
 def test_there_is_one_kernel_where_it_is_plain_anyway() -> None:
@@ -108,7 +120,7 @@ def test_there_is_one_kernel_where_it_is_plain_anyway() -> None:
         query,
         CompileOptions(disabled_strategies=NO_STRATEGIES, cache=False),
     )
-    assert plain.compile_for(POINTS).baseline_code.signature.special is False
+    assert not plain.compile_for(POINTS).has_special_loops
 
 
 def test_what_lies_beside_a_vector_kernels_stretch_is_few(asked: list[bool]) -> None:

@@ -63,7 +63,6 @@ def lower(
     seen = {bound for d in query.definitions for bound in derived_bounds(d, known)}
     confined = confine(query.definitions)
     loops = []
-    special = False
     for definition, choice in zip(query.definitions, choices, strict=True):
         assert choice.name == definition.name
         is_read = definition.name in used
@@ -86,17 +85,11 @@ def lower(
         _unbind(builder, block, rows, definition, seen)
         objects[definition.name] = rows
         loops.append(loop.describe())
-        special |= choice.is_special
     arrays = tuple(builder.arrays.values())
     kernel = LoopKernel(builder.slot_numbers(), arrays, block.body())
     slots, scratch = tuple(builder.slots), tuple(builder.scratch)
     signature = Signature(
-        slots,
-        tuple(loops),
-        scratch,
-        query.outputs,
-        states=tuple(builder.states),
-        special=special,
+        slots, tuple(loops), scratch, query.outputs, states=tuple(builder.states)
     )
     return LoweredKernel(kernel, signature)
 

@@ -69,9 +69,8 @@ class Kernels(Protocol):
         After so many they no longer depend on those before, as far as anyone knows.
         """
 
-    @property
-    def one_chunk(self) -> str | None:
-        """The reason why windows without bound need a run of one chunk, if they do."""
+    def refuse_chunks(self, kernel: Kernel) -> str | None:
+        """Say why windows without bound need one chunk of a kernel, if they do."""
 
     @property
     def without_hidden_rows(self) -> frozenset[str]:

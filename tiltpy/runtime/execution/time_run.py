@@ -135,7 +135,7 @@ class TimeRun:
             return "it goes on from states that it was given"
         if not self.ranges or self.vector is not None:
             return "no window folds on"
-        reason = self.kernels.one_chunk
+        reason = self.kernels.refuse_chunks(self.sweep)
         if reason is not None or self.options.chunk is not None:
             return reason
         if self.total < 2 * self.costs.warmup_share * self.kernels.warmup_rows:
