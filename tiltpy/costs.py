@@ -324,9 +324,9 @@ class Costs:
     counted_entries: int = 1 << 12
     """Entries of such a table, at least: values whose keys lie no further apart are
     counted in place, where a short window needs fewer (nunique of 500)."""
-    masked_variance_cells: int = 2 * LANES
-    """Cells of a window whose variance is made of its values, not of states, where some
-    may be null (z-score)."""
+    masked_variance_cells: int = 28
+    """Cells of a window of `f32` whose variance is made of its values, not of states,
+    where some may be null: half as many of doubles, and of samples (std of 4 to 32)."""
     history_vectors: int = 2
     """Vectors of an object's past that are kept in registers, as far as there are any;
     older ones are in memory (trading, correlation 100)."""

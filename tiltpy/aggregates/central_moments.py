@@ -1,7 +1,6 @@
 """Count, mean and central sums of powers: the states of variance, skew and kurtosis."""
 
 from tiltpy.aggregates.aggregate import Aggregate, State
-from tiltpy.costs import Costs
 from tiltpy.emit.builder import Block
 from tiltpy.emit.floats import fma, minus, over, plus, times
 from tiltpy.emit.values import LoopValue
@@ -15,9 +14,9 @@ ORDERS = {rule.name: rule.moments for rule in REDUCTIONS.values() if rule.moment
 """The highest power of deviations that each reduction needs."""
 
 
-def uses_masked_variance(node: Reduce, cells: int, costs: Costs) -> bool:
+def uses_masked_variance(node: Reduce, cells: int, most: int) -> bool:
     """Decide whether vectors compute the variance of so many cells by a mask."""
-    return node.reduction in ("var", "std") and cells <= costs.masked_variance_cells
+    return node.reduction in ("var", "std") and cells <= most
 
 
 def moments_of(order: int, kind: Scalar = F64) -> Aggregate:

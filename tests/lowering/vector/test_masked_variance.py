@@ -14,6 +14,7 @@ import pytest
 
 import tiltpy as tilt
 from tests.plan.shapes import Census
+from tiltpy.costs import Costs
 
 ROWS = 4_200
 Draw = Callable[[Random], float]
@@ -48,7 +49,8 @@ def run(table: pa.Table, scalar: str, size: int) -> pa.Table:
     window = f"~x[t-{size + 1} : t-1]"
     fields = f"var = var({window}), std = std({window}), sample = var({window}, ddof=1)"
     text = f"input x : {scalar} interval (start, end)\n~o[t] = {{ {fields} }}"
-    query = tilt.parse(text, options=tilt.CompileOptions(cache=False))
+    costs = Costs(masked_variance_cells=4 * size)  # states serve longer windows
+    query = tilt.parse(text, options=tilt.CompileOptions(cache=False, costs=costs))
     found: list[pa.Table] = []
     census = Census()
     census.run(lambda: found.append(query.run(x=table).to_arrow()))

@@ -140,7 +140,7 @@ class _VectorReads:
         count: LExpr = Splat(Num(0, I32), I32)
         for _, here in values:
             count = self.block.name("count", add(count, convert(here, I32)))
-        if uses_masked_variance(node, len(values), self.block.costs):
+        if uses_masked_variance(node, len(values), self.block.costs.event_rows):
             spread = [(in_lanes(value), here) for value, here in values]
             variance = MaskedVariance(self.block.builder, node, spread)
             return variance.value(self.block, count)

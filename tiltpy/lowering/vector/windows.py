@@ -101,7 +101,8 @@ class LaneWindows:
         if certain and is_short_variance(view, node, cells):
             moments = self._window(node, SHORT_VARIANCE, newest, cells, certain=True)
             return lower_short_variance(view, node, moments, newest, cells)
-        if not certain and uses_masked_variance(node, cells, view.builder.costs):
+        masked = self._most_masked(node)
+        if not certain and uses_masked_variance(node, cells, masked):
             count = self._count(node, newest, cells, certain=False)
             values = self._values(node, newest, cells)
             total = None
@@ -125,6 +126,19 @@ class LaneWindows:
         return finish_cells(
             view.block, node, state, count, certain=certain, cells=cells
         )
+
+    def _most_masked(self, node: Reduce) -> int:
+        """The most cells whose variance is made of their values.
+
+        Doubles take twice as many vectors. To combine states costs half as much where
+        no snapshot is longer than a cell.
+        """
+        most = self.view.builder.costs.masked_variance_cells
+        if node.element.type != F32:
+            most //= 2
+        if self.view.source(node.window.object).always_begins:
+            most //= 2
+        return most
 
     def _bounds(self, name: str, start: LExpr) -> tuple[LExpr, LExpr]:
         """The bounds of the snapshots in cells, of which each has one of its own."""
