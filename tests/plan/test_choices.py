@@ -41,6 +41,8 @@ QUERIES = {
     + """w = TDom(-∞, ∞, 100)
         ~o[w] = median(~x[w-1600 : w]) + f64(nunique(~x[w-500 : w]))""",
     "last": ONE + "~o[t] = last(~x[t-30 : t])",
+    "sessions": ONE + "~first[t] = session_start(~x, 60)\n"
+    "~o[t] = ~x[t] != φ ? count(~x[since ~first : t]) : φ\noutput ~o",
     "time": ONE + "~o[t] = f64(t) * ~x[t]",
     "rates": TWO + "w = TDom(-∞, ∞, 10)\n~m[w] = mean(~x[w-10 : w])\n"
     "~o[t] = ~m[t] * ~y[t]\noutput ~o",

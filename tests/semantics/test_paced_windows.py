@@ -1,4 +1,7 @@
-"""Windows that fold on over objects with a snapshot at each event, by the event."""
+"""Windows that fold on over objects with a snapshot at each event, by the event.
+
+One by one, or with the prefix scans of a vector of events, against the interpreter.
+"""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -16,6 +19,7 @@ from tests.engines.test_out_of_core import run_streamed
 from tests.random.queries import Case
 from tiltpy.frontend.parse import parse
 from tiltpy.interpreter.evaluate import Event, interpret
+from tiltpy.lowering.sweep.event_vectors import EventVectors
 from tiltpy.lowering.sweep.running_window import RunningWindow
 
 CASES, DEEPER, STREAMED = 32, 40, 6
@@ -88,7 +92,16 @@ def counted(reached: Counter[str]) -> Iterator[None]:
         reached["restarts" if window.restart else "all the past"] += 1
         original(window, *rest)
 
-    with patch.object(RunningWindow, "pace", pace):
+    scan = EventVectors._scan
+
+    def scan_lanes(lanes: EventVectors, *rest: Any) -> RunningWindow:
+        reached["lanes"] += 1
+        return scan(lanes, *rest)
+
+    with (
+        patch.object(RunningWindow, "pace", pace),
+        patch.object(EventVectors, "_scan", scan_lanes),
+    ):
         yield
 
 
@@ -115,3 +128,4 @@ def test_cases_keep_pace() -> None:
             run_compiled(random_case(seed), setting)
     assert reached["restarts"] >= 20
     assert reached["all the past"] >= 5
+    assert reached["lanes"] >= 10

@@ -170,7 +170,8 @@ class EventScan:
 
     With `vectorized` the windows hold few events, and `LANES` are visited at once. An
     object that is `dense` has a snapshot at each event: its times are theirs, and only
-    values are written. It is `linear` if no row is folded again and again.
+    values are written. It is `linear` if no row is folded again and again. With `scans`
+    prefix scans of all the past give all that it sees of windows.
     """
 
     operands: Operands
@@ -179,6 +180,7 @@ class EventScan:
     vectorized: bool
     dense: bool
     linear: bool
+    scans: bool
 
 
 @dataclass(frozen=True, slots=True)

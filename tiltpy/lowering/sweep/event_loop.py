@@ -52,12 +52,12 @@ class EventLoop:
         self.row = builder.fresh(f"{cursor.rows.name}.event")
         self.time = builder.fresh("time")
         self.stop = builder.fresh(f"{cursor.rows.name}.stop")
-        self.lanes = self._choose_lanes() if plan.vectorized else None
         self.paced = self._find_paced()
         self.paces = {
             bound.row: builder.fresh(f"{bound.rows.name}.pace") for bound in self.paced
         }
         """By the row of each: how far it is from the event's."""
+        self.lanes = self._choose_lanes(plan) if plan.vectorized else None
 
     def _find_paced(self) -> list[RowBound]:
         """Find the bounds that pass a row at each event."""
@@ -69,13 +69,13 @@ class EventLoop:
                 bounds += [] if window.restart is None else [window.restart.bound]
         return bounds
 
-    def _choose_lanes(self) -> EventVectors | RunningVectors:
+    def _choose_lanes(self, plan: EventScan) -> EventVectors | RunningVectors:
         definition, rows = self.operands.definition, self.cursor.rows
         windows = self.operands.windows.values()
         running = [each for each in windows if isinstance(each, RunningWindow)]
-        if running:
+        if running and plan.scans:
             return RunningVectors(definition, rows, running)
-        return EventVectors(definition, rows, self.advances)
+        return EventVectors(definition, rows, self.advances, running, self.paces)
 
     def append(
         self, block: Block, out: OutputArrays, count: Var, now: Var, last: LExpr
@@ -154,13 +154,18 @@ class EventLoop:
         whole = le(add(self.row, i64(LANES)), self.stop)
         lanes.visit(inner, self.row, out, count)
         inner.set(self.row, add(self.row, i64(LANES)))
+        first = visit.builder.fresh("first")
+        if isinstance(lanes, EventVectors) and lanes.running:
+            vectors.set(first, self.row)
         vectors.add(While(whole, inner.body()))
         if isinstance(lanes, RunningVectors):
             either.either(whole, vectors, visit)
             return either
         vectors.set(self.time, rows.end_at(sub(self.row, i64(1))))
+        lanes.leave(vectors, first, self.row)
         for window in windows:
-            assert isinstance(window, SlidingWindow), "lanes see fixed windows alone"
+            if isinstance(window, RunningWindow):
+                continue
             window.jump(vectors, sub(self.row, i64(lanes.deepest + 1)))
             window.without_checks().advance(vectors, self.time)
         either.either(conj(le(i64(lanes.deepest), self.row), whole), vectors, visit)

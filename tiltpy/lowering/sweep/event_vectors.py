@@ -6,7 +6,7 @@ rows at a distance from the events of all lanes are a vector, and their times ma
 in the windows. No state goes from one event to the next.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tiltpy.aggregates.aggregate import State, lift_where, name_state
@@ -20,16 +20,48 @@ from tiltpy.emit.references import references
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.emit.values import LoopValue, Reading, lower_expr
 from tiltpy.ir.nodes import At, Reduce, TemporalExpr, Time, Window
-from tiltpy.loops.build import TRUE, add, conj, convert, disj, i64, le, lt, sub
-from tiltpy.loops.nodes import CountTrue, LExpr, Num, Splat, Var
+from tiltpy.loops.build import (
+    NEVER,
+    TRUE,
+    add,
+    conj,
+    convert,
+    disj,
+    i64,
+    le,
+    lt,
+    negate,
+    select,
+    sub,
+)
+from tiltpy.loops.nodes import CountTrue, LExpr, Num, Splat, Var, While
+from tiltpy.lowering.sweep.restart import Restart
+from tiltpy.lowering.sweep.row_bounds import RowBound
+from tiltpy.lowering.sweep.running_vectors import (
+    leave_last,
+    scan_window,
+    spread_restarts,
+)
+from tiltpy.lowering.sweep.running_window import RunningWindow
 from tiltpy.plan.nodes import Advance
-from tiltpy.plan.strategies.event_scan import depth, sees_row_before
+from tiltpy.plan.strategies.event_scan import depth, sees_row_after, sees_row_before
 from tiltpy.types import I32, I64
 
 LEVELS = (4, 8, 16)
 """Rows before an event after which to ask whether windows have more."""
 WORTHWHILE = 0.75
 """The share of the deepest window up to which to ask saves time."""
+
+
+Scans = Mapping[Window, RunningWindow]
+"""Windows that fold on, with a state for each lane."""
+
+
+def _depth(window: Window, advance: Advance) -> int:
+    """Count the rows before an event that a window may have; -1: the one after."""
+    if sees_row_after(window, advance):
+        return -1
+    return 1 if sees_row_before(window, advance) else depth(window)
 
 
 class EventVectors:
@@ -40,15 +72,22 @@ class EventVectors:
         definition: TemporalExpr,
         rows: ObjectRows,
         advances: Mapping[Window, Advance],
+        running: Sequence[RunningWindow] = (),
+        paces: Mapping[Var, Var] | None = None,
     ) -> None:
         self.definition = definition
         self.rows = rows
+        self.running = running
+        self.paces = paces or {}
+        """Of bounds of windows that fold on: how far they are from the event's row."""
         _, windows = references(definition)
+        scanned = {window.window for window in running}
         self.depths = {
-            window: 1 if sees_row_before(window, advances[window]) else depth(window)
+            window: _depth(window, advances[window])
             for window in windows
+            if window not in scanned
         }
-        self.deepest = max(self.depths.values(), default=0)
+        self.deepest = max((0, *self.depths.values()))
 
     def visit(self, block: Block, row: LExpr, out: OutputArrays, count: Var) -> None:
         """Write the results of the vector of rows from `row` on, which all exist.
@@ -58,17 +97,76 @@ class EventVectors:
         levels = [each for each in LEVELS if each < self.deepest * WORTHWHILE]
         if sum(self.depths.values()) > block.costs.event_reads:
             levels = []
-        self._visit(block, row, out, count, levels)
+        scans = {each.window: self._scan(block, each, row) for each in self.running}
+        self._visit(block, row, out, count, levels, scans)
+        for window in self.running:
+            leave_last(block, window, scans[window.window])
+            self._come(block, window, row)
+
+    def _scan(self, block: Block, window: RunningWindow, row: LExpr) -> RunningWindow:
+        """Fold a window on at each of the events."""
+        payload = window.rows.wide_value(block, self._row(window.hi, row), TRUE)
+        restart = window.restart
+        if restart is None:
+            return scan_window(block, window, payload, TRUE, None)
+        restarts = self._restarts(block, restart, row)
+        come = block.name("come", restart.has_come())
+        inside = block.name("in", disj(spread_restarts(block, restarts), come))
+        if window.window.edge == "start":
+            inside = conj(inside, negate(restarts))
+        return scan_window(block, window, payload, inside, restarts)
+
+    def _restarts(self, block: Block, restart: Restart, row: LExpr) -> LExpr:
+        """Test which of the events restart a window."""
+        value = restart.rows.wide_value(block, self._row(restart.bound, row), TRUE)
+        return block.name("restarts", conj(value.valid, value.scalar))
+
+    def _come(self, block: Block, window: RunningWindow, row: LExpr) -> None:
+        """Note some restart among the events; `leave` finds the last one."""
+        restart = window.restart
+        if restart is not None:
+            some = lt(i64(0), CountTrue(self._restarts(block, restart, row), I64))
+            block.set(restart.at, select(some, NEVER, restart.at))
+
+    def _row(self, bound: RowBound, row: LExpr) -> LExpr:
+        pace = self.paces.get(bound.row)
+        return row if pace is None else add(row, pace)
+
+    def leave(self, block: Block, first: LExpr, row: LExpr) -> None:
+        """Leave bounds and restarts of what folds on, from `first` up to `row`."""
+        for window in self.running:
+            block.set(window.hi.row, self._row(window.hi, row))
+            restart = window.restart
+            if restart is None:
+                continue
+            newest = block.builder.fresh(f"{restart.rows.name}.newest")
+            block.set(newest, row)
+            back, come = block.inner(), block.inner()
+            back.set(newest, sub(newest, i64(1)))
+            before = self._row(restart.bound, sub(newest, i64(1)))
+            value = restart.rows.value(before, restart.rows.exists(before))
+            passed = negate(conj(value.valid, value.scalar))
+            block.add(While(conj(lt(first, newest), passed), back.body()))
+            come.set(restart.at, restart.rows.start_at(before))
+            come.set(window.lo, self._row(window.hi, sub(newest, i64(1))))
+            block.when(lt(first, newest), come)
+            block.set(restart.bound.row, self._row(restart.bound, row))
 
     def _visit(
-        self, block: Block, row: LExpr, out: OutputArrays, count: Var, levels: list[int]
+        self,
+        block: Block,
+        row: LExpr,
+        out: OutputArrays,
+        count: Var,
+        levels: list[int],
+        scans: Scans,
     ) -> None:
         """Write the results, reading no further back than a level if that is enough."""
         if not levels:
-            self._fold(block, row, out, count, self.deepest)
+            self._fold(block, row, out, count, self.deepest, scans)
             return
         level, *others = levels
-        reads = _VectorReads(block, self.rows, row, self.depths)
+        reads = _VectorReads(block, self.rows, row, self.depths, scans)
         beyond = (
             reads.reaches(window, level + 1)
             for window, rows in self.depths.items()
@@ -76,16 +174,22 @@ class EventVectors:
         )
         more = lt(i64(0), CountTrue(disj(*beyond), I64))
         deep, shallow = block.inner(), block.inner()
-        self._visit(deep, row, out, count, others)
-        self._fold(shallow, row, out, count, level)
+        self._visit(deep, row, out, count, others, scans)
+        self._fold(shallow, row, out, count, level, scans)
         block.either(more, deep, shallow)
 
     def _fold(
-        self, block: Block, row: LExpr, out: OutputArrays, count: Var, most: int
+        self,
+        block: Block,
+        row: LExpr,
+        out: OutputArrays,
+        count: Var,
+        most: int,
+        scans: Scans,
     ) -> None:
         """Write the results of windows of which `most` rows before are read."""
         depths = {window: min(rows, most) for window, rows in self.depths.items()}
-        reads = _VectorReads(block, self.rows, row, depths)
+        reads = _VectorReads(block, self.rows, row, depths, scans)
         value = lower_expr(block, reads.leaf, self.definition.body)
         if out.implicit:  # each event has a result
             pack_snapshots(block, out, count, out.payload_columns(value), TRUE)
@@ -103,6 +207,7 @@ class _VectorReads:
     rows: ObjectRows
     row: LExpr
     depths: Mapping[Window, int]
+    scans: Scans
 
     def end(self, back: int) -> LExpr:
         """The ends of the rows `back` before."""
@@ -118,6 +223,8 @@ class _VectorReads:
         match node:
             case At():
                 return self.payload(0)
+            case Reduce() if node.window in self.scans:
+                return self.scans[node.window].value(self.block, node)
             case Reduce():
                 return self._reduce(node)
             case Time(offset=offset):
@@ -126,11 +233,14 @@ class _VectorReads:
                 raise AssertionError("the events are seen as a whole")
 
     def _reduce(self, node: Reduce) -> LoopValue:
+        deepest, nearest = self.depths[node.window], -(node.window.end == 0)
+        if deepest < 0:  # the row after
+            nearest = deepest - 1
         elements = [
             (self._element(node, back), self.inside(node.window, back))
-            for back in range(self.depths[node.window], -(node.window.end == 0), -1)
+            for back in range(deepest, nearest, -1)
         ]
-        if node.reduction == "last":  # the row before is in the window, or none is
+        if node.reduction in ("first", "last"):  # that row is in the window, or none is
             ((value, inside),) = elements
             return replace(value, valid=inside)
         values = [
@@ -167,6 +277,9 @@ class _VectorReads:
 
         It ends at least `back` ticks before the event.
         """
+        if back < 0:
+            start = sub(self.end(back), i64(1))
+            return lt(start, add(self.end(0), i64(window.end)))
         late = self.reaches(window, back) if back else TRUE
         if -back <= window.end:
             return late

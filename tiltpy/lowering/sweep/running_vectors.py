@@ -6,6 +6,7 @@ combined in another order than one by one, which exact ones do not show.
 """
 
 from copy import copy
+from dataclasses import replace
 
 from tiltpy.abi.signature import LANES
 from tiltpy.aggregates.aggregate import (
@@ -19,11 +20,12 @@ from tiltpy.emit.builder import Block
 from tiltpy.emit.output_arrays import OutputArrays, pack_snapshots
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.emit.values import LoopValue, Reading, lower_expr
-from tiltpy.ir.nodes import At, Reduce, TemporalExpr, Window
-from tiltpy.loops.build import TRUE, add, i64
+from tiltpy.ir.nodes import At, Reduce, TemporalExpr
+from tiltpy.loops.build import FALSE, TRUE, add, conj, disj, i64, select
 from tiltpy.loops.nodes import Earlier, Extract, LExpr, Splat, Var
 from tiltpy.lowering.sweep.running_window import RunningWindow
 from tiltpy.lowering.sweep.window_elements import Track
+from tiltpy.types import BOOL
 
 
 class RunningVectors:
@@ -43,7 +45,8 @@ class RunningVectors:
         """Write the results of the vector of rows from `row` on, which all exist."""
         payload = self.rows.wide_value(block, row, TRUE)
         scans = {
-            each.window: self._scan_lanes(block, each, payload) for each in self.windows
+            each.window: scan_window(block, each, payload, TRUE, None)
+            for each in self.windows
         }
 
         def leaf(node: Reading) -> LoopValue:
@@ -58,50 +61,78 @@ class RunningVectors:
         value = lower_expr(block, leaf, self.definition.body)
         pack_snapshots(block, out, count, out.payload_columns(value), TRUE)
         for window in self.windows:
-            self._leave(block, window, scans)
+            leave_last(block, window, scans[window.window])
             block.set(window.hi.row, add(row, i64(LANES)))
 
-    def _scan_lanes(
-        self, block: Block, window: RunningWindow, payload: LoopValue
-    ) -> RunningWindow:
-        """The window with a state for each lane."""
-        scan = copy(window)
-        scan.occupied = True
-        scan.tracks = {}
-        for element, track in window.tracks.items():
-            value = lower_expr(block, lambda _: payload, element)
-            lanes = copy(track)
-            lanes.running = {
-                aggregate: _scan(block, track, aggregate, value)
-                for aggregate in track.running
-            }
-            scan.tracks[element] = lanes
-        return scan
 
-    def _leave(
-        self,
-        block: Block,
-        window: RunningWindow,
-        scans: dict[Window, RunningWindow],
-    ) -> None:
-        """Leave the states of the last lane."""
-        for element, track in window.tracks.items():
-            lanes = scans[window.window].tracks[element]
-            for aggregate, states in track.running.items():
-                for state, scanned in zip(
-                    states, lanes.running[aggregate], strict=True
-                ):
-                    block.set(state, Extract(scanned, LANES - 1, state.type))
+def scan_window(
+    block: Block,
+    window: RunningWindow,
+    payload: LoopValue,
+    inside: LExpr,
+    restarts: LExpr | None,
+) -> RunningWindow:
+    """Make the window with a state for each lane.
+
+    It folds the `payload` of those that are `inside`, anew from one that `restarts`.
+    """
+    scan = copy(window)
+    scan.occupied = restarts is None
+    scan.tracks = {}
+    for element, track in window.tracks.items():
+        value = lower_expr(block, lambda _: payload, element)
+        value = replace(value, valid=conj(value.valid, inside))
+        lanes = copy(track)
+        lanes.running = {
+            aggregate: _scan(block, track, aggregate, value, restarts)
+            for aggregate in track.running
+        }
+        scan.tracks[element] = lanes
+    return scan
+
+
+def leave_last(block: Block, window: RunningWindow, scan: RunningWindow) -> None:
+    """Leave the states of the last lane."""
+    for element, track in window.tracks.items():
+        lanes = scan.tracks[element]
+        for aggregate, states in track.running.items():
+            for state, scanned in zip(states, lanes.running[aggregate], strict=True):
+                block.set(state, Extract(scanned, LANES - 1, state.type))
+
+
+def spread_restarts(block: Block, restarts: LExpr) -> LExpr:
+    """Tell of each lane whether it, or one before, restarts."""
+    by = 1
+    while by < LANES:
+        restarts = _spread(block, restarts, by)
+        by *= 2
+    return restarts
+
+
+def _spread(block: Block, restarts: LExpr, by: int) -> LExpr:
+    earlier = Earlier(restarts, FALSE, by, BOOL)
+    return block.name("restarted", disj(restarts, earlier))
 
 
 def _scan(
-    block: Block, track: Track, aggregate: Aggregate, value: LoopValue
+    block: Block,
+    track: Track,
+    aggregate: Aggregate,
+    value: LoopValue,
+    restarts: LExpr | None,
 ) -> tuple[Var, ...]:
     """Combine the state of each lane with those of the lanes before, and before all."""
 
     def name(state: State) -> State:
         wide = (Splat(number, number.type) for number in state)
         return name_state(block, aggregate.name, tuple(wide))
+
+    def combine(earlier: State, state: State) -> State:
+        combined = aggregate.combine(block, earlier, state)
+        if restarts is None:
+            return name(combined)
+        pairs = zip(state, combined, strict=True)
+        return name(tuple(select(restarts, *pair) for pair in pairs))
 
     state = name(lift_where(block, aggregate, value, value.valid, i64(0)))
     by = 1
@@ -110,7 +141,8 @@ def _scan(
             Earlier(number, neutral, by, number.type)
             for number, neutral in zip(state, aggregate.identity, strict=True)
         )
-        state = name(aggregate.combine(block, earlier, state))
+        state = combine(earlier, state)
+        if restarts is not None:
+            restarts = _spread(block, restarts, by)
         by *= 2
-    state = name(aggregate.combine(block, track.running[aggregate], state))
-    return variables_of(state)
+    return variables_of(combine(track.running[aggregate], state))

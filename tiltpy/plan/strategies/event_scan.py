@@ -49,7 +49,7 @@ from tiltpy.plan.nodes import (
     Refusal,
     WindowPlan,
 )
-from tiltpy.types import ALL_PAST
+from tiltpy.types import ALL_PAST, Scalar
 
 FOLDS = {r.name for r in REDUCTIONS.values() if not (r.whole or r.picks_row)}
 """Reductions that vectors of events fold anew from the rows of a window."""
@@ -71,18 +71,16 @@ def event_scan(facts: LoopFacts, operands: Operands) -> EventScan | Refusal:
         return Refusal(f"events of ~{point.object} overlap")
     advances = tuple((w, _advance(facts, operands, w, p)) for w, p in operands.windows)
     dense = not facts.is_read and _is_at_each(facts, operands, dict(advances))
+    scans = dense and _fits_scans(facts, operands)
     vectorized = (
         "event_vectors" not in facts.disabled
         and rows.layout.points
         and rows.disjoint
         and not any(rows.layout.nullable)
-        and (
-            _fits_vectors(facts, dict(advances))
-            or (dense and _fits_scans(facts, operands))
-        )
+        and (scans or _fits_vectors(facts, operands, dict(advances)))
     )
     linear = _is_linear(facts, operands)
-    return EventScan(operands, point, advances, vectorized, dense, linear)
+    return EventScan(operands, point, advances, vectorized, dense, linear, scans)
 
 
 def _is_linear(facts: LoopFacts, operands: Operands) -> bool:
@@ -149,6 +147,28 @@ def _fits_scans(facts: LoopFacts, operands: Operands) -> bool:
         and all(map(_is_exact_scan, facts.reductions))
         and not any(isinstance(n, EventBound | ElementStart | Time) for n in nodes)
     )
+
+
+def _fits_lanes(
+    facts: LoopFacts, operands: Operands, window: Window, advance: Advance
+) -> bool:
+    """Decide whether prefix scans give a window that folds on at a vector of events."""
+    over = facts.over(window)
+    nodes = [node for each in over for node in walk(each.element)]
+    return (
+        operands.always_cuts
+        and dict(operands.windows)[window] is WindowPlan.RUNNING
+        and advance in (Advance.INSERT, Advance.PACE)
+        and not any(isinstance(n, ElementStart | EventBound | Time) for n in nodes)
+        and all(_is_exact_scan(node) or _picks_number(node) for node in over)
+    )
+
+
+def _picks_number(node: Reduce) -> bool:
+    """Decide whether a reduction keeps the first or the last of some numbers."""
+    scalar = node.element.type
+    picks = node.reduction in ("first", "last")
+    return picks and isinstance(scalar, Scalar) and scalar.kind != "string"
 
 
 def _is_exact_scan(node: Reduce) -> bool:
@@ -246,23 +266,34 @@ def _sees_one_row(
     )
 
 
-def _fits_vectors(facts: LoopFacts, advances: Mapping[Window, Advance]) -> bool:
-    """Decide whether all that an object sees is the rows just before its events."""
+def _fits_vectors(
+    facts: LoopFacts, operands: Operands, advances: Mapping[Window, Advance]
+) -> bool:
+    """Decide whether all that an object sees is the rows beside its events.
+
+    Or what prefix scans give of windows that fold on.
+    """
     definition = facts.definition
-    points, windows = references(definition)
-    folded = [each for each in windows if not sees_row_before(each, advances[each])]
+    points, every = references(definition)
+    lanes = {w for w in every if _fits_lanes(facts, operands, w, advances[w])}
+    windows = [window for window in every if window not in lanes]
+    beside = {
+        window
+        for window in windows
+        if sees_row_before(window, advances[window])
+        or sees_row_after(window, advances[window])
+    }
+    folded = [window for window in windows if window not in beside]
     most = _most_rows(folded, facts.costs)
     return (
         all(point.offset == 0 for point in points)
         and len({p.object for p in points} | {w.object for w in windows}) == 1
         and all(
-            sees_row_before(window, advances[window])
-            or (window.is_fixed and window.end <= 0 and depth(window) <= most)
-            for window in windows
+            window.is_fixed and window.end <= 0 and depth(window) <= most
+            for window in folded
         )
         and all(
-            node.reduction in FOLDS
-            or sees_row_before(node.window, advances[node.window])
+            node.reduction in FOLDS or node.window in beside or node.window in lanes
             for node in reductions(definition)
         )
         and not any(isinstance(node, EventBound) for node in walk(definition.body))
@@ -281,6 +312,14 @@ def sees_row_before(window: Window, advance: Advance) -> bool:
     Whatever its length: it ends just before an event at no distance.
     """
     return advance is Advance.NEWEST and window.end == -1
+
+
+def sees_row_after(window: Window, advance: Advance) -> bool:
+    """Decide whether a window of the events shows the one after at most.
+
+    Whatever its length: it begins just after an event at no distance.
+    """
+    return advance is Advance.NEXT and window.start == 0
 
 
 def depth(window: Window) -> int:
