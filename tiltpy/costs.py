@@ -222,6 +222,9 @@ class MemoryCosts:
     pooled_bytes: int = 1 << 17
     """Bytes of an array from which on it comes from the pool; smaller ones are
     Arrow's."""
+    short_bytes: int = 1 << 14
+    """Bytes of an output of a run up to which it lies in one piece of memory with the
+    others, which then goes with the last of them (50 means over 30 rows)."""
     huge_page_bytes: int = 1 << 22
     """Bytes of a region from which on huge pages are asked for."""
     idle_bytes: int = 1 << 30

@@ -1,10 +1,9 @@
 """Arrays that are allocated together, again and again: the outputs of kernel calls.
 
-Small ones lie in one piece of memory, at offsets that are computed once.
+Short ones lie in one piece of memory, at offsets that are computed once.
 """
 
 from collections.abc import Sequence
-from itertools import accumulate
 
 import numpy as np
 
@@ -24,21 +23,34 @@ class ArrayBlock:
 
     def __init__(self, items: Sequence[tuple[Scalar, int]]) -> None:
         self.items = items
-        kinds = [(dtype_of(scalar), max(1, count)) for scalar, count in items]
-        lengths = [
-            -(-kind.itemsize * n // CACHE_LINE) * CACHE_LINE for kind, n in kinds
-        ]
-        *starts, self.size = accumulate(lengths, initial=0)
-        self._views = [
-            (n, kind, at) for (kind, n), at in zip(kinds, starts, strict=True)
-        ]
-        self._starts: I64Array = np.array(starts, np.int64)
+        self.size = 0
+        """The bytes of all short arrays."""
+        self._short: list[tuple[int, np.dtype[np.generic], int]] = []
+        """Of each short array its length, type and offset."""
+        self._is_short: list[bool] = []
+        for scalar, length in items:
+            kind, count = dtype_of(scalar), max(1, length)
+            bytes_ = -(-kind.itemsize * count // CACHE_LINE) * CACHE_LINE
+            is_short = bytes_ <= DEFAULT_COSTS.memory.short_bytes
+            self._is_short.append(is_short)
+            if is_short:
+                self._short.append((count, kind, self.size))
+                self.size += bytes_
+        self._offsets: I64Array = np.array([at for *_, at in self._short], np.int64)
 
     def take(self) -> tuple[list[Array], I64Array]:
         """Allocate the arrays, uninitialised; find their addresses."""
-        if self.size >= DEFAULT_COSTS.memory.pooled_bytes:
-            arrays = [memory.allocate(*item) for item in self.items]
-            return arrays, np.array(list(map(address, arrays)), np.int64)
-        block = memory.allocate(U8, self.size)
-        arrays = [np.ndarray(n, kind, block, at) for n, kind, at in self._views]
-        return arrays, address(block) + self._starts
+        short: list[Array] = []
+        addresses = self._offsets
+        if self.size:
+            block = memory.allocate(U8, self.size)
+            short = [np.ndarray(n, kind, block, at) for n, kind, at in self._short]
+            addresses = address(block) + self._offsets
+        if len(short) == len(self.items):
+            return short, addresses
+        views = iter(short)
+        arrays = [
+            next(views) if is_short else memory.allocate(*item)
+            for item, is_short in zip(self.items, self._is_short, strict=True)
+        ]
+        return arrays, np.array(list(map(address, arrays)), np.int64)
