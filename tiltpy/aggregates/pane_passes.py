@@ -59,7 +59,10 @@ def _powers_of(pane: Pane, aggregate: Aggregate, origin: LExpr, first: int = 1) 
             deviation = block.name("d", masked)
         powers = [deviation]
         while len(powers) < first + len(aggregate.types) - 1:
-            powers.append(block.name("d", Bin("*", powers[-1], deviation, F64)))
+            # The fourth is the square of the second: nobody waits for the third.
+            half = powers[len(powers) // 2]
+            other = powers[len(powers) - len(powers) // 2 - 1]
+            powers.append(block.name("d", Bin("*", half, other, F64)))
         return tuple(powers[first - 1 :])
 
     return lift
