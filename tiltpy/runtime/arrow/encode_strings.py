@@ -133,7 +133,8 @@ def _unify(encoded: list[pa.DictionaryArray]) -> tuple[pa.Array, pa.Array]:
 
 
 def _of(codes: pa.Array, values: pa.Array) -> pa.DictionaryArray:
-    return pa.DictionaryArray.from_arrays(codes, values.cast(pa.large_string()))
+    dictionary = values.cast(pa.large_string())
+    return pa.DictionaryArray.from_arrays(codes, dictionary, safe=False)
 
 
 def string_column(array: pa.DictionaryArray) -> Column:

@@ -39,6 +39,8 @@ def sweep_interval(
     """
     total = work(low, high)
     chunks = chunk_count(total, costs, ranked=ranked, shared=shared)
+    if shared:  # enough of them in each round, for workers wait at its end
+        chunks = max(chunks, costs.enough_chunks * total // costs.round_snapshots)
     if chunks == 1:
         return None
     spans = [span for buffer in rows.values() if (span := buffer.bounds())]

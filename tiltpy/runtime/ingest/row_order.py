@@ -59,7 +59,7 @@ class RowOrder:
         """Copy a column in this order."""
         if isinstance(array, pa.DictionaryArray):
             indices = self.move(array.indices)
-            return pa.DictionaryArray.from_arrays(indices, array.dictionary)
+            return pa.DictionaryArray.from_arrays(indices, array.dictionary, safe=False)
         if not self.moves(array):
             return pc.array_take(array, plain_array(self.rows), boundscheck=False)
         dtype = np.dtype(f"u{array.type.bit_width // 8}")
