@@ -17,10 +17,12 @@ from tiltpy.ir.print.query import format_query
 from tiltpy.lifetimes import Lifetime
 from tiltpy.memory_sizes import size_of
 from tiltpy.passes.resolve_boundaries import resolve_boundaries
+from tiltpy.plan.nodes import Refusal
 from tiltpy.run_arguments import Arguments, read_options
 from tiltpy.runtime.arrow.timestamps import output_stamp
 from tiltpy.runtime.ingest.key_types import common_type
 from tiltpy.runtime.results.result import OutputTable
+from tiltpy.spark.fold_panes import fold_panes, plan_partial_panes
 from tiltpy.spark.shuffle_by_key import shuffle_by_group, shuffle_by_key
 from tiltpy.spark.shuffle_by_time import shuffle_by_time
 from tiltpy.spark.shuffle_rows import NumberedInput
@@ -186,7 +188,8 @@ class SparkPlan:
         if task.keys and (everyone or unbounded or self.chunk is None):
             schema = spark_schema(task.schema)
             if not everyone:
-                return shuffle_by_key(used).mapInArrow(key_worker(task), schema)
+                rows, task = self._rows_by_key(query, used, task)
+                return rows.mapInArrow(key_worker(task), schema)
             rows = shuffle_by_group(used, PARTITIONS_PER_CORE * self._cores)
             return rows.mapInArrow(group_worker(task), schema)
         cutting = PartitionGrid(
@@ -206,6 +209,17 @@ class SparkPlan:
             fragment_worker(task), spark_schema(fragments_schema(task.schema))
         )
         return whole.union(stitch_fragments(fragments, len(task.keys)))
+
+    def _rows_by_key(
+        self, query: Query, used: Sequence[NumberedInput], task: SparkTask
+    ) -> tuple[DataFrame, SparkTask]:
+        """Move all that a key needs to one task: its rows, or states of its panes."""
+        if len(used) == 1:
+            split = plan_partial_panes(query, task.output, used[0])
+            if not isinstance(split, Refusal):
+                states, task = fold_panes(split, used[0], task)
+                return states.repartition(*used[0].keys), task
+        return shuffle_by_key(used), task
 
     @property
     def _session(self) -> SparkSession:

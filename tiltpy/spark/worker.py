@@ -20,6 +20,7 @@ from tiltpy.runtime.arrow.timestamps import from_ticks
 from tiltpy.runtime.execution.output_group import OutputGroup
 from tiltpy.spark.oversized_keys import stream_keys
 from tiltpy.spark.spill import read_shares
+from tiltpy.spark.worker_memory import spare_old_objects
 from tiltpy.spark.worker_task import (
     SparkTask,
     compiler_of,
@@ -48,7 +49,7 @@ def partition_worker(task: SparkTask) -> Callable[[Batches], Batches]:
                 table = table.slice(0, table.num_rows - 1)
             yield from _as_spark_batches(partition.key, table, task.schema)
 
-    return snapshots
+    return spare_old_objects(snapshots)
 
 
 def key_worker(task: SparkTask) -> Callable[[Batches], Batches]:
@@ -58,13 +59,13 @@ def key_worker(task: SparkTask) -> Callable[[Batches], Batches]:
         for share in read_shares(batches, task.slots, task.memory):
             if share.nbytes <= task.memory:
                 yield from _as_spark_batches(
-                    (), _run_keys(task, share.table()), task.schema
+                    (), run_keys(task, share.table()), task.schema
                 )
                 continue
             for key, table in stream_keys(task, share):
                 yield from _as_spark_batches(key, table, task.schema)
 
-    return snapshots
+    return spare_old_objects(snapshots)
 
 
 def group_worker(task: SparkTask) -> Callable[[Batches], Batches]:
@@ -74,13 +75,14 @@ def group_worker(task: SparkTask) -> Callable[[Batches], Batches]:
         for share in read_shares(batches, ["group"], task.memory):
             table = share.table()
             for rows in _groups(table, ["group"]):
-                results = _run_keys(task, table.take(pa.array(rows)))
+                results = run_keys(task, table.take(pa.array(rows)))
                 yield from _as_spark_batches((), results, task.schema)
 
-    return snapshots
+    return spare_old_objects(snapshots)
 
 
-def _run_keys(task: SparkTask, table: pa.Table) -> pa.Table:
+def run_keys(task: SparkTask, table: pa.Table) -> pa.Table:
+    """Compute the output of the keys in a table, in order of keys."""
     query, compiler = compiler_of(task.text, task.options, by_key=True)
     group = OutputGroup(query, compiler.compile_for)
     try:
@@ -112,7 +114,7 @@ def fragment_worker(task: SparkTask) -> Callable[[Batches], Batches]:
                     partition.key, last, schema, partition.number, OPENS
                 )
 
-    return fragments
+    return spare_old_objects(fragments)
 
 
 def fragments_schema(schema: pa.Schema) -> pa.Schema:

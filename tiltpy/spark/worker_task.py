@@ -22,6 +22,7 @@ from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.runtime.ingest.read_input import InputRows, ingest
 from tiltpy.spark.shuffle_rows import key_names
+from tiltpy.spark.worker_memory import visit_old_objects
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,7 @@ def compiler_of(
 
     Where every key is computed by itself, its rows are those of a query without keys.
     """
+    visit_old_objects()  # the query that had the longest rest may leave the cache
     query = reread(text, name="<query>")
     if not by_key:
         inputs = tuple(replace(declared, keys=()) for declared in query.inputs)

@@ -1,0 +1,131 @@
+"""Windows that are folded into panes before rows move: bits as locally, on any rows.
+
+Rows come in 1 to 16 partitions, some of them empty, in any order, with ties, nulls,
+NaNs and both zeros; keys are numbers or texts, a null among them.
+"""
+
+from random import Random
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+import tiltpy as tilt
+from tests.compare import same_number
+from tiltpy.passes.resolve_boundaries import resolve_boundaries
+from tiltpy.plan.nodes import Refusal
+from tiltpy.plan.partial_panes import split_into_panes
+from tiltpy.spark import tilt_transform
+
+CASES, DEEPER = 8, 300
+ELEMENTS = (
+    "count({})",
+    "count(v for v in {} if v.i > 2)",
+    "count({}.f)",
+    "sum({}.i)",
+    "sum({}.b)",
+    "sum(v.i for v in {} if v.f > 0.0)",
+    "min({}.f)",
+    "max({}.f)",
+    "max({}.g)",
+    "min(v.f * 2.0 for v in {} if v.b)",
+    "max({}.i)",
+    "any({}.b)",
+    "all({}.b)",
+)
+SCALAR = ("count({})", "min({})", "max({})", "count(v for v in {} if v > 0.0)")
+
+
+def draw_query(random: Random) -> tuple[str, bool]:
+    """A query of tumbling and hopping windows; whether its payload is a scalar."""
+    pane = random.choice((1, 3, 10))
+    hop = pane * random.randint(1, 3)
+    offset = random.randrange(hop)
+    scalar = random.random() < 0.3
+    fields = []
+    for number in range(random.randint(1, 5)):
+        high = -pane * random.choice((0, 0, 1))
+        low = high - pane * random.randint(1, 4)
+        bounds = f"w{low:+} : w{high:+}"
+        element = random.choice(SCALAR if scalar else ELEMENTS)
+        fields.append(f"o{number} = {element.format(f'~x[{bounds}]')}")
+    kind = "f64" if scalar else "{f: f64, g: f32, i: i64, b: bool}"
+    return (
+        f"input x by k : {kind} time ts order seq point\n"
+        f"w = TDom(-∞, ∞, {hop}, offset={offset})\n"
+        f"~out[w] = {{ {', '.join(fields)} }}\noutput ~out\n"
+    ), scalar
+
+
+def draw_rows(random: Random, *, scalar: bool) -> pa.Table:
+    generator = np.random.default_rng(random.randrange(1 << 30))
+    count = random.choice((1, 7, 60, 400))
+    floats = [None, float("nan"), 0.0, -0.0, *np.arange(-8, 9) / 8]
+
+    def drawn(values: list[Any]) -> list[Any]:
+        return [random.choice(values) for _ in range(count)]
+
+    kinds: list[list[Any]] = [[1, 2, None], ["a", "bc", None, ""], [7]]
+    keys = drawn(random.choice(kinds))
+    columns = {
+        "k": pa.array(keys),
+        "ts": pa.array(generator.integers(-50, random.choice((0, 300)), count)),
+        "seq": pa.array(generator.permutation(count)),
+    }
+    if scalar:
+        return pa.table({**columns, "x": pa.array(drawn(floats), pa.float64())})
+    columns["f"] = pa.array(drawn(floats), pa.float64())
+    columns["g"] = pa.array(drawn(floats), pa.float32())
+    columns["i"] = pa.array(drawn([None, *range(-5, 9)]), pa.int64())
+    columns["b"] = pa.array(drawn([None, True, False]), pa.bool_())
+    return pa.table(columns)
+
+
+def listed(table: pa.Table) -> list[tuple[str, list[Any]]]:
+    rows = [list(row.values()) for row in table.to_pylist()]
+    return sorted(((repr(row[:3]), row[3:]) for row in rows), key=lambda row: row[0])
+
+
+def test_random_windows_have_the_bits_of_a_local_run(
+    spark: SparkSession, *, deep: bool
+) -> None:
+    folded = 0
+    for seed in range(DEEPER if deep else CASES):
+        random = Random(seed)  # noqa: S311
+        text, scalar = draw_query(random)
+        query, rows = tilt.parse(text), draw_rows(random, scalar=scalar)
+        split = split_into_panes(resolve_boundaries(query.query), "out")
+        folded += not isinstance(split, Refusal)
+        start, end = random.choice(((None, None), (5, None), (-20, 111)))
+        meant = query.run(start=start, end=end, x=rows).to_arrow()
+        frame = spark.createDataFrame(rows).repartition(random.randint(1, 16))
+        ours = frame.transform(tilt_transform(query, start=start, end=end)).toArrow()
+        left, right = listed(ours), listed(meant.cast(ours.schema))
+        assert [row for row, _ in left] == [row for row, _ in right], (seed, text)
+        for (row, one), (_, other) in zip(left, right, strict=True):
+            alike = (same_number(a, b, 0.0) for a, b in zip(one, other, strict=True))
+            assert all(alike), (seed, text, row, one, other)
+    assert folded == (DEEPER if deep else CASES)
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("sum(~x[w-10 : w].f)", "sum of f64 has no exact merge in any order"),
+        ("mean(~x[w-10 : w].f)", "mean has no exact merge in any order"),
+        ("count(~x[w-90 : w+1])", "windows of ~x have more than 8 panes"),
+        ("first(~x[w-10 : w].f)", "first has no exact merge in any order"),
+        ("median(~x[w-10 : w].f)", "median of ~x looks at a window as a whole"),
+        ("~x[w].f", "~out refers to more than windows"),
+    ],
+)
+def test_a_refusal_says_why(body: str, reason: str) -> None:
+    query = tilt.parse(
+        "input x by k : {f: f64} point\nw = TDom(-∞, ∞, 10)\n"
+        f"~out[w] = {body}\noutput ~out\n"
+    )
+    split = split_into_panes(resolve_boundaries(query.query), "out")
+    assert isinstance(split, Refusal)
+    assert split.reason == reason
