@@ -11,6 +11,7 @@ from tiltpy.abi.signature import LANES, Loop, Shape
 from tiltpy.aggregates.user_defined import Slide, slide_of
 from tiltpy.codegen.jit import format_assembly, format_optimized
 from tiltpy.compiler.lazy_code import LazyCode
+from tiltpy.compiler.output_selection import select_outputs
 from tiltpy.compiler.query_kernels import Compiler, QueryKernels
 from tiltpy.emit.references import present_reductions, reductions
 from tiltpy.explain.strings import describe_strings
@@ -19,6 +20,7 @@ from tiltpy.ir.print.query import by, format_query
 from tiltpy.loops.printer import format_kernel
 from tiltpy.passes.analyses.fold_summaries import summarize
 from tiltpy.plan.nodes import LoopPlan, Misfit, PresentPlan, Refusal, RowMap
+from tiltpy.plan.partial_panes import split_into_panes
 from tiltpy.plan.print import describe_plan, format_choices
 from tiltpy.runtime.concurrency.offload import offload
 from tiltpy.runtime.execution.output_group import OutputGroup
@@ -82,8 +84,25 @@ def explain(
     elif folds is not None:
         for fold in folds:
             sections.extend(_fold(fold, llvm=llvm, asm=asm))
+    moves = list(_moves_on_spark(source))
+    if moves:
+        sections.append(("on Spark", "\n".join(moves)))
     sections.append(("compile time", "\n".join(_seconds(compiled))))
     return "\n".join(f"== {title} ==\n{text.rstrip()}\n" for title, text in sections)
+
+
+def _moves_on_spark(source: Query) -> Iterator[str]:
+    """Say of each output of one input by key whether Spark moves states or rows."""
+    for name in source.outputs:
+        query = select_outputs(source, (name,))
+        (declared, *others) = query.inputs or (None,)
+        if others or declared is None or not declared.keys or not declared.lifetime:
+            continue
+        split = split_into_panes(query, name)
+        if isinstance(split, Refusal):
+            yield f"~{name}: rows are moved: {split.reason}"
+        else:
+            yield f"~{name}: rows are folded into panes, whose states are moved"
 
 
 def _passes(source: Query, compiled: QueryKernels) -> Iterator[tuple[str, str]]:
