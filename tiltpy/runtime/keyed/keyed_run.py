@@ -286,6 +286,8 @@ class KeyedRun:
         if forced:
             return vector
         enough = vector.pays(work, costs.cells_per_row)
+        if vector.counts_values:
+            enough &= work >= self.costs.counted_rows
         for domains in domains_of.values():
             enough &= vector.high - vector.low >= (domains.end - domains.start) // 2
         vector = vector.only(enough)

@@ -49,6 +49,11 @@ class KeyVectorRanges:
         """Those of some keys."""
         return KeyVectorRanges(self.kernel, self.low[keys], self.high[keys])
 
+    @property
+    def counts_values(self) -> bool:
+        """Whether its loops keep structures of windows, which count values."""
+        return any(loop.structures for loop in self.kernel.signature.loops)
+
     def pays(self, rows: Times, cells_per_row: int) -> BoolArray:
         """Select the keys of which it visits few cells for the rows that they have."""
         aligned = self.kernel.signature.aligned_range
