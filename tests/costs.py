@@ -32,9 +32,24 @@ def set_default_costs(**values: int) -> None:
 @contextmanager
 def default_costs(**values: int) -> Iterator[None]:
     """Change the default costs of runs, for what is given no options."""
-    before = {name: getattr(DEFAULT_COSTS.run, name) for name in values}
-    set_default_costs(**values)
+    with _changed(DEFAULT_COSTS.run, values):
+        yield
+
+
+@contextmanager
+def default_span_costs(**values: int) -> Iterator[None]:
+    """Change the default costs of streams, for what is given no options."""
+    with _changed(DEFAULT_COSTS.spans, values):
+        yield
+
+
+@contextmanager
+def _changed(part: object, values: dict[str, int]) -> Iterator[None]:
+    before = {name: getattr(part, name) for name in values}
+    for name, value in values.items():
+        object.__setattr__(part, name, value)
     try:
         yield
     finally:
-        set_default_costs(**before)
+        for name, value in before.items():
+            object.__setattr__(part, name, value)

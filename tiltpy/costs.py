@@ -183,6 +183,13 @@ class SpanCosts:
     """Bytes of rows beyond which longer spans gain nothing."""
     batch_rows: int = 1 << 20
     """Rows that are read at once, at most."""
+    apart_rows: int = 1 << 17
+    """Rows of a batch from which on it is read by itself: joining it with others costs
+    a copy, reading it a fifth of a millisecond (pieces)."""
+    shown_rows: int = 1 << 10
+    """Rows of a batch that come before the others, beside as many as are held."""
+    shown_share: int = 4
+    """Rows of a batch for each that comes before the others, at least (pieces)."""
     waiting_batches: int = 64
     """Full batches of rows that may have one stamp."""
     string_bytes: int = 16

@@ -20,7 +20,7 @@ from tests.compiled import (
     snapshots,
     table_of,
 )
-from tests.costs import default_costs
+from tests.costs import default_costs, default_span_costs
 from tests.datasets import joined, prices
 from tests.random.cut_windows import random_cut_case
 from tests.random.key_rows import draw_lifetime
@@ -41,6 +41,7 @@ from tiltpy.passes.separate_states import separate_states
 from tiltpy.runtime.execution.output_group import OutputGroup
 from tiltpy.runtime.execution.run_options import RunOptions
 from tiltpy.runtime.execution.time_domain import Request
+from tiltpy.runtime.incremental.state import InputBuffer
 from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.types import Scalar
 
@@ -104,12 +105,53 @@ def run_streamed(
         Request(case.start, case.end, case.bounds),
         run_options(setting),
         memory=16 * MB,
-        span=random.choice((1, 100, 300, 1000)),
+        span=random.choice((1, 100, 300, 1000, 3000)),
     )
-    for part in parts:
-        for name in found:
-            found[name] += snapshots(part[name])
+    apart = {"apart_rows": random.choice((1, 5)), "shown_rows": random.randint(0, 3)}
+    with default_span_costs(shown_share=1, **apart):
+        for part in parts:
+            for name in found:
+                found[name] += snapshots(part[name])
     return found
+
+
+@pytest.mark.parametrize("lifetime", ["point", "duration 5", "until_next", "sampled 1"])
+def test_large_pieces_are_not_copied(
+    lifetime: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their first rows come before the others, which the rows behind them follow."""
+    shown: list[bool] = []
+
+    def show_all(self: InputBuffer) -> None:
+        large = self._large
+        show(self)
+        if large is not None:
+            values = self._rows.columns[0].values
+            shown.append(np.shares_memory(values, large.columns[0].values))
+
+    show = InputBuffer._show_all
+    monkeypatch.setattr(InputBuffer, "_show_all", show_all)
+    table = prices(9000)
+    options = {"apart_rows": 20, "first_bytes": 9000, "least_bytes": 9000}
+    with default_span_costs(most_bytes=9000, shown_rows=3, **options):
+        for body in (
+            "~o[t] = ~x[t] + 1",
+            "~o[t] = sum(~x[t-9:t]) > 0 ? ~x[t] : φ",
+            "~o[t] = mean(~x[t-20:t]) - ~x[t+7]",
+            "g = TDom(-∞, ∞, 20)\n~o[g] = max(~x[g-40:g])",
+            "e = Rows(~x)\n~o[e] = ~x[e] - ~x[e-3]",
+            "~o[t] = sum(~x[-∞:t])",
+        ):
+            query = tilt.parse(f"unit s\ninput x : f64 {lifetime} time time\n{body}")
+            pieces = tilt.bind(in_slices(table, 1000), column="price")
+            whole = query.run(x=tilt.bind(table, column="price")).to_arrow()
+            assert joined(query.stream(x=pieces)).equals(whole.combine_chunks())
+    assert sum(shown) > 20 or lifetime == "duration 5"  # which overlap
+
+
+def in_slices(table: pa.Table, rows: int) -> Iterator[pa.Table]:
+    for first in range(0, table.num_rows, rows):
+        yield table.slice(first, rows)
 
 
 @pytest.mark.parametrize("batch", range(8))

@@ -156,7 +156,7 @@ class _Stream:
         any_yet = False
         while not all(output.finished for output in self.outputs.values()):
             limit, cut = self._limit()
-            if not cut and self.fresh < self.span and self._pull():
+            if not cut and not self._has_enough() and self._pull():
                 self._tell()
                 continue
             limit, cut = self._cut_broadcast(limit, cut=cut)
@@ -221,8 +221,8 @@ class _Stream:
         used = {name for output in self.outputs.values() for name in output.reach}
         for name in used:
             held = self.inputs[name]
-            while held.bounds is None and not held.feed.ended:
-                self.fresh += held.pull()
+            while held.bounds is None and not held.is_at_end:
+                self.fresh += held.pull(self._share())
         for output in self.outputs.values():
             bounds = (self.inputs[name].bounds for name in output.reach)
             output.find_start(bounds, self.request)
@@ -235,10 +235,10 @@ class _Stream:
         frontiers: dict[str, int] = {}
         for output in self.outputs.values():
             for name, boundary in () if output.finished else output.reach.items():
-                feed = self.inputs[name].feed
-                if not feed.ended:
-                    time = feed.watermark - boundary.ahead.ticks
-                    waits = boundary.ahead.rows and not feed.declared.keys
+                held = self.inputs[name]
+                if not held.is_at_end:
+                    time = held.watermark - boundary.ahead.ticks
+                    waits = boundary.ahead.rows and not held.feed.declared.keys
                     if boundary.ahead.is_unbounded or waits:
                         time = -ENDLESS
                     frontiers[name] = min(frontiers.get(name, time), time)
@@ -250,8 +250,24 @@ class _Stream:
         if not frontiers:
             return False
         behind = min(frontiers, key=lambda name: frontiers[name])
-        self.fresh += self.inputs[behind].pull()
+        self.fresh += self.inputs[behind].pull(self._share())
         return True
+
+    def _has_enough(self) -> bool:
+        """Tell whether a span can begin: half of a single input's is not worth a copy.
+
+        Rows of several inputs come in turns, so that few wait.
+        """
+        return self.fresh >= self.span // (2 if len(self.inputs) == 1 else 1)
+
+    def _share(self) -> int:
+        """Choose how many bytes of an input to read at once.
+
+        Of several little: those of one wait for the others.
+        """
+        size = max(1, self.span - self.fresh)
+        most = self.memory // (8 * self.costs.row_copies)
+        return size if len(self.inputs) == 1 else min(size, most)
 
     # Spans
 
@@ -272,7 +288,7 @@ class _Stream:
             most = low + cells * self.every_cell
             if most < limit:
                 return most, True
-        return limit, False
+        return limit, any(held.has_more for held in self.inputs.values())
 
     def _find_seam(self, vector: VectorRange, limit: int) -> int:
         """Find the last time up to a limit at which a span suits the vector kernel.
@@ -281,9 +297,9 @@ class _Stream:
         computes in a run over all rows, and floats are added up alike.
         """
         for read in vector.aligned_range.reads:
-            feed = self.inputs[read.object].feed
-            if not feed.ended:
-                limit = min(limit, feed.watermark - read.high)
+            held = self.inputs[read.object]
+            if not held.is_at_end:
+                limit = min(limit, held.watermark - read.high)
         return last_seam(vector.aligned_range, limit)
 
     def _cut_broadcast(self, limit: int, *, cut: bool) -> tuple[int, bool]:
@@ -316,7 +332,7 @@ class _Stream:
             domain = output_domain(tdom, (i.bounds for i in inputs), self.request)
             fixed = output.has_fixed_end(self.request)
             fixed &= not (self.part_of[name].needs_all_keys or output.awaits_rows)
-            known = fixed or all(held.feed.ended for held in inputs)
+            known = fixed or all(held.is_at_end for held in inputs)
             end = tdom.ceil(domain.end)
             high = output.done if domain.is_empty else max(min(limit, end), output.done)
             final = known and (domain.is_empty or high == end)
@@ -355,7 +371,7 @@ class _Stream:
             most = max(costs.least_bytes, min(room, 4 * self.span, costs.most_bytes))
             self.span = self.fixed_span or most
             self.fresh = 0
-        if POOL.idle > self.memory // 8:
+        if POOL.idle > self.memory // 2:
             POOL.release()
 
     def _drop(self) -> int:

@@ -42,6 +42,11 @@ class RowBatch:
     source: str
     first: int
 
+    def slice(self, begin: int, end: int) -> "RowBatch":
+        """Take some of its rows, as a view."""
+        rows = self.table.slice(begin, end - begin)
+        return RowBatch(rows, self.source, self.first + begin)
+
 
 @dataclass(frozen=True, slots=True)
 class ParquetScan:

@@ -56,8 +56,8 @@ class EventSource(Protocol):
     """No event that starts earlier will arrive."""
     ended: bool
 
-    def pull(self) -> InputRows:
-        """The next rows; none where they have to wait."""
+    def pull(self, rows: int) -> list[InputRows]:
+        """Read on, about `rows` rows at most; none come where they have to wait."""
 
 
 def open_source(
@@ -102,14 +102,15 @@ class _SampleFeed:
             self._ahead.append(first)
             self.nothing = self._read(first[:0])
 
-    def pull(self) -> InputRows:
+    def pull(self, rows: int) -> list[InputRows]:
+        del rows  # an array at a time
         values = self._ahead.pop() if self._ahead else next(self._parts, None)
         if values is None:
             self.ended = True
-            return self.nothing
-        rows = self._read(values)
+            return []
+        read = self._read(values)
         self.watermark += len(values) * self.period
-        return rows
+        return [read]
 
     def _read(self, values: Sequence[object]) -> InputRows:
         samples = SampleTimes(self.watermark, self.period, self.nothing.stamps)
@@ -117,6 +118,7 @@ class _SampleFeed:
         return ingest(self.declared, bound, unit=self.unit)
 
 
+COSTS = DEFAULT_COSTS.spans
 CAN_BE_CUT = np.ndarray | pa.Array | pa.ChunkedArray | pa.Table
 
 
@@ -155,18 +157,20 @@ class _RowSource:
         self.watermark = -MAX_TIME
         self.ended = False
         self._waiting: list[RowBatch] = []
+        self._ahead: RowBatch | None = None
         scan = binding.frame
         if isinstance(scan, ParquetScan):
             schema = scan.schema
         else:
-            schema, batches = read_batches(declared.name, scan, reading.rows)
+            schema, batches = read_batches(declared.name, scan)
         choice = choose_columns(declared, binding.column, schema)
         self.time, self.used, self.paths = choice.times[0], choice.columns, choice.paths
         if isinstance(scan, ParquetScan):
             needed = time_range(declared, self.time, reading)
             batches = scan.batches(self.used, reading.rows, needed)
         self._batches = batches
-        kinds = (plain_type(schema.field(name).type) for name in self.used)
+        kinds = [plain_type(schema.field(name).type) for name in self.used]
+        self._plain = all(map(pa.types.is_primitive, kinds))
         # Not of its schema, for which pyarrow would import pandas.
         empty = pa.table([pa.nulls(0, kind) for kind in kinds], names=self.used)
         self.nothing = ingest(declared, replace(binding, frame=empty), unit=self._unit)
@@ -175,28 +179,67 @@ class _RowSource:
     def _unit(self) -> Unit | None:
         return self.reading.unit
 
-    def pull(self) -> InputRows:
-        batch = next(self._batches, None)
-        if batch is None:
+    def pull(self, rows: int) -> list[InputRows]:
+        fresh = self._collect(rows)
+        if not fresh:
             self.ended = True
             waiting, self._waiting = self._waiting, []
-            return self._read(waiting, _joined(waiting), None)
-        if batch.table.num_rows == 0:
-            return self.nothing
-        rows = replace(batch, table=batch.table.select(self.used))
-        check_columns(self.declared.name, rows.table, self.paths)  # before it is joined
-        batches = [*self._waiting, rows]
+            return [self._read(waiting, _joined(waiting), None)]
+        came: list[InputRows] = []
+        if self._waiting and fresh[0].table.num_rows >= COSTS.apart_rows:
+            next_stamp = self._stamp(fresh, self._times(fresh[0].table), 0)
+            if next_stamp - self.below > self.watermark:
+                waiting, self._waiting = self._waiting, []
+                came.append(self._read(waiting, _joined(waiting), next_stamp))
+        batches = [*self._waiting, *fresh]
         table = _joined(batches)
         assert table is not None
         stamp, first = self._last_stamp(batches, table)
         self._waiting = _from_row(batches, first)
         self._check_waiting(table.num_rows - first)
         self.watermark = stamp - self.below
-        return self._read(batches, table.slice(0, first), stamp)
+        return [*came, self._read(batches, table.slice(0, first), stamp)]
+
+    def _collect(self, rows: int) -> list[RowBatch]:
+        """Collect small batches that are joined, or take a large one by itself."""
+        collected: list[RowBatch] = []
+        while rows > 0:
+            batch = self._ahead or next(self._batches, None)
+            self._ahead = None
+            if batch is None:
+                break
+            count = batch.table.num_rows
+            if collected and count >= COSTS.apart_rows:
+                self._ahead = batch
+                break
+            if count > rows:
+                self._ahead = batch.slice(rows, count)
+                batch = batch.slice(0, rows)
+            if count:
+                collected.append(self._select(batch))
+            rows -= count
+            if count >= COSTS.apart_rows:
+                break
+        return collected
+
+    def _select(self, batch: RowBatch) -> RowBatch:
+        """Select the columns that are used, and check them before they are joined."""
+        table = batch.table.select(self.used)
+        try:
+            if self._plain:
+                table.validate(full=True)  # in one call
+                return RowBatch(table, batch.source, batch.first)
+        except pa.ArrowInvalid:
+            pass  # it is said of a column
+        check_columns(self.declared.name, table, self.paths)
+        return RowBatch(table, batch.source, batch.first)
+
+    def _times(self, table: pa.Table) -> pa.Array:
+        return flat_column(self.declared.name, table, self.time)
 
     def _last_stamp(self, batches: list[RowBatch], table: pa.Table) -> tuple[int, int]:
         """The last row's stamp, and the first row that has it; all are in order."""
-        column = flat_column(self.declared.name, table, self.time)
+        column = self._times(table)
         stamp = self._stamp(batches, column, len(column) - 1)
         raw = integers_of(column)
         row = find_disorder(raw) if column.null_count == 0 else None
@@ -257,7 +300,7 @@ class _RowSource:
         return DataError(f"{where_from}{message}", row=row, **where)
 
     def _check_waiting(self, rows: int) -> None:
-        if rows > DEFAULT_COSTS.spans.waiting_batches * self.reading.rows:
+        if rows > COSTS.waiting_batches * self.reading.rows:
             raise DataError(
                 f"more than {rows:,} rows have one stamp, too many to be held at once; "
                 "give more memory, or use run()",
@@ -291,8 +334,7 @@ def _from_row(batches: list[RowBatch], row: int) -> list[RowBatch]:
     for batch in batches:
         count = batch.table.num_rows
         if row < count:
-            rest = batch.table.slice(row)
-            rest_of.append(RowBatch(rest, batch.source, batch.first + row))
+            rest_of.append(batch.slice(row, count))
         row = max(0, row - count)
     return rest_of
 

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from tiltpy.abi.layouts import Layout
+from tiltpy.abi.layouts import Layout, TimeLayout
 from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.ir.nodes import Input, Query, TemporalExpr
 from tiltpy.runtime.arrays.pool import dtype_of
@@ -21,6 +21,7 @@ from tiltpy.types import ENDLESS, STRING, Boundary, Type, columns, last_rows
 
 BOTH_TIMES = 16
 """The bytes of a start and an end."""
+COSTS = DEFAULT_COSTS.spans
 KEY_BYTES = 16
 """The bytes that a value of a key column is taken to have."""
 
@@ -32,6 +33,9 @@ Look = Callable[[InputRows], None]
 class InputSource(ABC):
     """An input as it is read: up to when it has come, and over which times."""
 
+    has_more = False
+    """Whether rows that came wait until those before them have been computed."""
+
     def __init__(self, declared: Input, feed: EventSource, look: Look) -> None:
         self.payload = declared.type
         self.row_bytes = input_bytes(declared)
@@ -42,17 +46,28 @@ class InputSource(ABC):
         self.bounds: tuple[int, int] | None = None
         """The first start and the greatest end of all events so far."""
 
-    def pull(self) -> int:
-        """Read on; the bytes of the rows that came."""
-        rows = self.feed.pull()
-        self.read += rows.buffer.n
-        bounds = rows.bounds()
-        if bounds is not None:
-            self.look(rows)
-            start, end = self.bounds or bounds
-            self.bounds = min(start, bounds[0]), max(end, bounds[1])
-        self.add(rows)
-        return buffer_bytes(rows.buffer)
+    @property
+    def is_at_end(self) -> bool:
+        """Whether no row is to come."""
+        return self.feed.ended
+
+    @property
+    def watermark(self) -> int:
+        """The time before which no event will start that is to come."""
+        return self.feed.watermark
+
+    def pull(self, size: int) -> int:
+        """Read on, `size` bytes of rows at most; the bytes of those that came."""
+        pulled = self.feed.pull(max(1, size // self.row_bytes))
+        for rows in pulled:
+            self.read += rows.buffer.n
+            bounds = rows.bounds()
+            if bounds is not None:
+                self.look(rows)
+                start, end = self.bounds or bounds
+                self.bounds = min(start, bounds[0]), max(end, bounds[1])
+            self.add(rows)
+        return sum(buffer_bytes(rows.buffer) for rows in pulled)
 
     @abstractmethod
     def add(self, rows: InputRows) -> None:
@@ -71,12 +86,46 @@ class InputSource(ABC):
 
 
 class InputBuffer(InputSource):
-    """An input without keys: its feed, and the rows of it that are still needed."""
+    """An input without keys: its feed, and the rows of it that are still needed.
+
+    Kernels read rows in one piece. To copy a large one behind the few that are held
+    would cost more than to compute it: its first rows, as many as a halo has, come
+    before the others. Once those are computed, all that is needed is in the large one.
+    """
 
     def __init__(self, declared: Input, feed: EventSource, look: Look) -> None:
         super().__init__(declared, feed, look)
         self._rows = SnapshotBuffer.empty(declared.type)
         self._fresh: list[SnapshotBuffer] = []
+        self._large: SnapshotBuffer | None = None
+        self._shown = 0
+        """How many rows of the large piece have come, if there is one."""
+
+    @property
+    def has_more(self) -> bool:  # type: ignore[override]
+        return self._large is not None
+
+    @property
+    def is_at_end(self) -> bool:
+        return self._large is None and super().is_at_end
+
+    @property
+    def watermark(self) -> int:
+        if self._large is None:
+            return super().watermark
+        return self._large.row(self._shown)[0]
+
+    def pull(self, size: int) -> int:
+        self._show_all()
+        came = super().pull(size)
+        if self._fresh:
+            before = self._rows.n + sum(piece.n for piece in self._fresh[:-1])
+            shown = before + COSTS.shown_rows
+            least = max(COSTS.apart_rows, 1 + COSTS.shown_share * shown)
+            if before and self._fresh[-1].n >= least:
+                self._large, self._shown = self._fresh.pop(), shown
+                self._fresh.append(self._large.slice(0, shown))
+        return came
 
     def add(self, rows: InputRows) -> None:
         if rows.buffer.n:
@@ -86,7 +135,7 @@ class InputBuffer(InputSource):
         return self.rows().abi_layout()
 
     def rows(self) -> SnapshotBuffer:
-        """All rows that are held, in one piece."""
+        """All rows that are held and have come, in one piece."""
         self._rows = gather([self._rows, *self._fresh], self.payload)
         self._fresh.clear()
         return self._rows
@@ -94,10 +143,22 @@ class InputBuffer(InputSource):
     def drop_before(self, time: int | None, last_rows: int) -> int:
         if time is None:
             self._fresh.clear()
-            self._rows = SnapshotBuffer.empty(self.payload)
+            self._rows, self._large = SnapshotBuffer.empty(self.payload), None
         else:
             self._rows = drop_before(self.rows(), time, last_rows, self.payload)
+            self._show_all()
         return buffer_bytes(self._rows)
+
+    def _show_all(self) -> None:
+        """Have the others of a large piece come, without a copy if it has all rows."""
+        large, self._large = self._large, None
+        if large is None:
+            return
+        held, layout = self._rows.n, self._rows.layout
+        if self._fresh or held > self._shown or layout is TimeLayout.OVERLAPPING:
+            self._fresh.append(large.slice(self._shown, large.n))
+        else:
+            self._rows = large.slice(self._shown - held, large.n)
 
 
 class KeyedInputBuffer(InputSource):

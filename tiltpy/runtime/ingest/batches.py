@@ -14,24 +14,22 @@ READ_WHOLE = ("polars", "pandas", "pyspark")
 """Packages whose frames are in memory as a whole, or are refused."""
 
 
-def read_batches(
-    input: str, frame: object, rows: int
-) -> tuple[pa.Schema, Iterator[RowBatch]]:
+def read_batches(input: str, frame: object) -> tuple[pa.Schema, Iterator[RowBatch]]:
     """Read the schema and the rows of a frame, or of an iterator's frames.
 
-    A batch has `rows` at most; `input` is named in errors.
+    `input` is named in errors.
     """
     if isinstance(frame, Iterator) and not isinstance(frame, pa.RecordBatchReader):
         first = next(frame, None)
         if first is None:
             raise no_table(input)
         table = read_frame(input, first)
-        return table.schema, _split_tables(input, _tables(input, table, frame), rows)
+        return table.schema, _check_tables(input, _tables(input, table, frame))
     package = type(frame).__module__.partition(".")[0]
     whole = package in READ_WHOLE or isinstance(frame, IMMUTABLE)
     if whole or not hasattr(frame, "__arrow_c_stream__"):
         table = read_frame(input, frame)
-        return table.schema, _split_tables(input, iter((table,)), rows)
+        return table.schema, _check_tables(input, iter((table,)))
     try:
         if isinstance(frame, pa.RecordBatchReader):  # whose buffers keep their sizes
             reader = frame
@@ -39,7 +37,7 @@ def read_batches(
             reader = pa.RecordBatchReader.from_stream(frame)
     except (pa.ArrowException, OSError, TypeError, ValueError) as error:
         raise unreadable(input, error) from error
-    return reader.schema, _split_tables(input, _of_reader(input, reader), rows)
+    return reader.schema, _check_tables(input, _of_reader(input, reader))
 
 
 def no_table(input: str) -> DataError:
@@ -71,17 +69,15 @@ def _of_reader(input: str, reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
         yield pa.Table.from_batches([batch])
 
 
-def _split_tables(
-    input: str, tables: Iterator[pa.Table], rows: int
-) -> Iterator[RowBatch]:
-    """Split tables into batches of at most that many rows."""
+def _check_tables(input: str, tables: Iterator[pa.Table]) -> Iterator[RowBatch]:
+    """Check that tables have the columns of the first, each as long as the others."""
     first, schema = 0, None
     for table in tables:
         schema = schema or table.schema
-        _check_types(input, table.schema, schema, first)
+        if not table.schema.equals(schema):
+            _check_types(input, table.schema, schema, first)
         check_lengths(input, table)
-        for begin in range(0, table.num_rows, rows):
-            yield RowBatch(table.slice(begin, rows), "", first + begin)
+        yield RowBatch(table, "", first)
         first += table.num_rows
 
 
