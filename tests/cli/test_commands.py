@@ -402,8 +402,8 @@ def test_control_c_leaves_no_half_file(
     module = {"read_text": console, "read_table": binding, "write_table": pq}[step]
     whole = getattr(module, step)
 
-    def interrupted(*words: object) -> object:
-        found = whole(*words)
+    def interrupted(*words: object, **options: object) -> object:
+        found = whole(*words, **options)
         signal.raise_signal(signal.SIGINT)
         return found
 
@@ -420,7 +420,7 @@ def test_control_c_leaves_no_half_file(
 def test_termination_leaves_no_half_file(
     tilt: Tilt, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
 ) -> None:
-    def terminated(_table: object, sink: pa.OSFile) -> None:
+    def terminated(_table: object, sink: pa.OSFile, **_options: object) -> None:
         sink.write(b"half")
         os.kill(os.getpid(), number)
         time.sleep(0.01)

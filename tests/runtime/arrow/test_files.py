@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.feather as pf
 import pyarrow.ipc as pi
+import pyarrow.parquet as pq
 import pytest
 
 from tiltpy.errors import DataError
@@ -31,6 +32,29 @@ def test_every_format_comes_back(tmp_path: Path, suffix: str) -> None:
     assert read["price"].to_pylist() == [1.5, None]
     assert read["stamp"].cast(pa.timestamp("us")) == TABLE["stamp"]
     assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
+
+
+def test_times_are_written_as_differences(tmp_path: Path) -> None:
+    """All other columns as dictionaries, the fields of structs too."""
+    ticks = pa.array(range(1000))
+    structs = pa.StructArray.from_arrays([ticks, ticks], ["start", "bid"])
+    for kind in (pa.int64(), pa.timestamp("us", "UTC")):
+        columns = {"k": ticks, "start": ticks.cast(kind), "end": ticks.cast(kind)}
+        table = pa.table({**columns, "x": structs})
+        path = tmp_path / "x.parquet"
+        write_tables({path: table})
+        assert pq.read_table(path).equals(table)
+        group = pq.ParquetFile(path).metadata.row_group(0)
+        encodings = {
+            chunk.path_in_schema: chunk.encodings
+            for chunk in (group.column(number) for number in range(5))
+        }
+        for name, found in encodings.items():
+            is_time = name in ("start", "end")
+            assert ("DELTA_BINARY_PACKED" in found) == is_time
+            assert ("RLE_DICTIONARY" in found) != is_time
+    write_tables({path: pa.table({"start": pa.array([1], pa.date32())})})
+    assert pq.read_table(path).num_rows == 1
 
 
 def test_arrow_streams_and_feather_are_read(tmp_path: Path) -> None:

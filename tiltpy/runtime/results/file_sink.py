@@ -13,7 +13,12 @@ import pyarrow.parquet as pq
 
 from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.errors import DataError
-from tiltpy.runtime.arrow.files import format_of, reason, replace_files
+from tiltpy.runtime.arrow.files import (
+    format_of,
+    parquet_options,
+    reason,
+    replace_files,
+)
 from tiltpy.runtime.concurrency.offload import offload
 from tiltpy.runtime.results.result import OutputTable, Result
 
@@ -120,7 +125,7 @@ def _write_error(path: Path, error: Exception) -> DataError:
 def _writer(sink: pa.OSFile, form: str, schema: pa.Schema) -> _Writer:
     match form:
         case "Parquet":
-            writer: _Writer = pq.ParquetWriter(sink, schema)
+            writer: _Writer = pq.ParquetWriter(sink, schema, **parquet_options(schema))
         case "CSV":
             writer = pc.CSVWriter(sink, schema)
         case _:
