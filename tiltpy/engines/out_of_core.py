@@ -261,13 +261,14 @@ class _Stream:
         return self.fresh >= self.span // (2 if len(self.inputs) == 1 else 1)
 
     def _share(self) -> int:
-        """Choose how many bytes of an input to read at once.
+        """Choose how many bytes of an input to read at once: all that a span lacks.
 
-        Of several little: those of one wait for the others.
+        Of several inputs few: those of one wait for the others. So they do where a span
+        has enough, and nothing can be computed yet.
         """
-        size = max(1, self.span - self.fresh)
-        most = self.memory // (8 * self.costs.row_copies)
-        return size if len(self.inputs) == 1 else min(size, most)
+        few = self.memory // (8 * self.costs.row_copies)
+        few = min(few, self.fixed_span or few)
+        return few if len(self.inputs) > 1 else max(few, self.span - self.fresh)
 
     # Spans
 
