@@ -1,4 +1,4 @@
-"""How much of a run several threads can do: its processor time, shared out or not.
+"""Shares of a run: the processor time that several threads can share, or only one.
 
 The wall time of two workers on a machine that others use says little. Processor time
 says more: what no thread shares is done by one, however many there are. So the two ways
@@ -71,7 +71,7 @@ class SharedWork:
 
 
 class _Depth(local):
-    """How deep a thread is in shared work: what it calls there counts once."""
+    """The depth of a thread in shared work: calls in there count once."""
 
     shared = 0
     called = 0

@@ -42,7 +42,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Seconds:
-    """How long one run took; `children` is the processor time of ended processes."""
+    """Times of one run; `children` is the processor time of ended processes."""
 
     wall: float
     processor: float

@@ -125,8 +125,8 @@ class KeyCosts:
     """Rows from which on a vector kernel may serve a key: it visits each key's halo,
     and leaves its edges to calls of the sweep kernel."""
     counted_rows: int = 1 << 11
-    """The same where it counts values, whose table is cleared for each key, and which a
-    sweep kernel counts nearly as fast (nunique of 100 by key)."""
+    """Rows from which on a vector kernel that counts values may serve a key: its table
+    is cleared for each, and a sweep counts nearly as fast (nunique of 100 by key)."""
     vector_speedup: int = 1 << 3
     """How many times as many rows a vector kernel visits in some time."""
     few_phases: int = 4
@@ -373,8 +373,9 @@ class Costs:
     quadratic in the length of a function (72,000 lines: 3.6 s, without 0.3 s)."""
 
     quick_lines: int = 4_000
-    """The same of a baseline kernel: ten chained windows are compiled in 0.6 of the
-    time, and a run over a thousand rows takes 80 us more."""
+    """Lines of LLVM IR of a baseline kernel up to which register allocation is
+    optimized: ten chained windows beyond are compiled in 0.6 of the time, and a run
+    over a thousand rows takes 80 us more."""
 
     shared_lines: int = 6_000
     """Lines of LLVM IR up to which lanes share what they compute twice. NewGVN looks at

@@ -42,7 +42,7 @@ _POINT = "input x : f64 time ts point"
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """What grows through which sizes; a workload over `rows`, and the peer's loop."""
+    """Sizes of one thing that grows; `at` makes the workload and the peer's loop."""
 
     title: str
     sizes: tuple[int, ...]

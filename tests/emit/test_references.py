@@ -1,4 +1,4 @@
-"""What definitions read of objects."""
+"""Fields of objects that definitions read."""
 
 import pytest
 

@@ -78,7 +78,7 @@ class QueryKernels(ForkSafe):
 
     @cached_property
     def has_special_loops(self) -> bool:
-        """Whether `sweep_code` has special loops, which pay off over many rows."""
+        """Test whether `sweep_code` has special loops, which pay off over many rows."""
         return self._memoize(
             "special loops",
             bool,

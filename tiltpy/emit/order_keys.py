@@ -1,10 +1,11 @@
 """Keys: numbers that order like values and are equal for equal values."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.values import LoopValue
 from tiltpy.loops.build import TRUE, add, conj, convert, eq, i64, lt, select, sub
-from tiltpy.loops.nodes import Bin, CallFn, LExpr, Num
+from tiltpy.loops.nodes import Bin, CallFn, LExpr, Num, Var, While
 from tiltpy.types import I32, I64, U64, Scalar, int_range
 
 _FACTOR = Num(0x9E3779B97F4A7C15, U64)
@@ -70,6 +71,27 @@ def hash_entry(keys: Sequence[LExpr], size: LExpr) -> LExpr:
     high = Bin("//", mixed, _HALF, U64)
     at = Bin("//", Bin("*", high, convert(size, U64), U64), _HALF, U64)
     return convert(at, I64)
+
+
+def probe(
+    builder: KernelBuilder,
+    block: Block,
+    keys: Sequence[LExpr],
+    size: LExpr,
+    is_other: Callable[[LExpr], LExpr],
+) -> Var:
+    """Look for some keys in a hash table: linear probing from their first entry on.
+
+    Entries that are taken by other keys, as `is_other` tells, are passed. A table has
+    free entries.
+    """
+    entry = builder.fresh("entry")
+    block.set(entry, hash_entry(keys, size))
+    following = block.inner()
+    after = following.name("after", add(entry, i64(1)))
+    following.set(entry, select(lt(after, size), after, i64(0)))
+    block.add(While(is_other(entry), following.body()))
+    return entry
 
 
 def equality_keys(values: Sequence[LoopValue]) -> tuple[list[LExpr], LExpr]:

@@ -57,7 +57,7 @@ MOST_PANES = 8
 """Panes of a window, at most: where it hops by less, keys may have few rows in a pane,
 and a state for almost each."""
 STATE = "tilt_state"
-"""What names of fields with states begin with."""
+"""The first part of the names of fields with states."""
 MERGED = ("min", "max", "any", "all")
 """Reductions of which that of states is that of all rows."""
 

@@ -63,7 +63,7 @@ class SlidingWindow:
     """
 
     restart: Restart | None = None
-    """What limits it besides (see `LimitedWindow`)."""
+    """A time at which it starts anew, besides its distance (see `LimitedWindow`)."""
 
     def __init__(
         self,

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.elements import Names, element_of
 from tiltpy.emit.matches import Match
-from tiltpy.emit.order_keys import equality_keys, hash_entry
+from tiltpy.emit.order_keys import equality_keys, probe
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.loops.build import (
     TRUE,
@@ -29,7 +29,7 @@ from tiltpy.loops.build import (
     select,
     sub,
 )
-from tiltpy.loops.nodes import For, LExpr, Num, Store, Var, While
+from tiltpy.loops.nodes import For, LExpr, Num, Store, Var
 from tiltpy.types import I32, I64, U64
 
 _FREE, _NOTHING, _ONE = Num(-1, I32), Num(0, I32), Num(1, I32)
@@ -107,18 +107,11 @@ class HashCounts:
         return [block.name("key", key) for key in keys], valid
 
     def _find(self, block: Block, keys: Sequence[LExpr]) -> Var:
-        """The entry of some keys, or the free one in which they belong."""
-        entry = self.builder.fresh("entry")
-        block.set(entry, hash_entry(keys, self.size))
-        following = block.inner()
-        after = following.name("after", add(entry, i64(1)))
-        following.set(entry, select(lt(after, self.size), after, i64(0)))
-        is_taken = ne(load(self.counts, entry), _FREE)
-        differs = disj(
-            *(
-                ne(load(array, entry), key)
-                for array, key in zip(self.keys, keys, strict=True)
-            )
-        )
-        block.add(While(conj(is_taken, differs), following.body()))
-        return entry
+        """Find the entry of some keys, or the free one in which they belong."""
+
+        def is_other(entry: LExpr) -> LExpr:
+            pairs = zip(self.keys, keys, strict=True)
+            differs = disj(*(ne(load(array, entry), key) for array, key in pairs))
+            return conj(ne(load(self.counts, entry), _FREE), differs)
+
+        return probe(self.builder, block, keys, self.size, is_other)

@@ -8,7 +8,7 @@ from tiltpy.abi.signature import LANES
 from tiltpy.aggregates.pane_fold import Pane
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.elements import is_filtered, row_value
-from tiltpy.emit.order_keys import hash_entry
+from tiltpy.emit.order_keys import probe
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.emit.values import LoopValue
 from tiltpy.ir.nodes import Reduce
@@ -38,7 +38,6 @@ from tiltpy.loops.nodes import (
     Splat,
     Store,
     Var,
-    While,
     Wide,
 )
 from tiltpy.lowering.sweep.dense_keys import DenseKeys, KeyExtremes
@@ -115,24 +114,25 @@ class PaneCounts:
         room = add(mul(self.size, i64(2)), i64(_ROOM - 4 * LANES))
         apart = block.inner()
         table = apart.name("table", add(mul(self.size, i64(2)), i64(2)))
-        at, entry = self.builder.fresh("at"), self.builder.fresh("entry")
+        at = self.builder.fresh("at")
         free = Store(self.entries, at, Splat(_FREE, I32))
         apart.add(For(at, i64(0), table, (free,), LANES))
         apart.set(self.different, i64(0))
-        each, new, following = apart.inner(), apart.inner(), apart.inner()
+        each, new = apart.inner(), apart.inner()
         key = each.name("key", load(self.keys, at))
-        each.set(entry, hash_entry((key,), table))
-        number = load(self.entries, entry)
-        known = load(self.known, greatest(convert(number, I64), i64(0)))
-        after = following.name("after", add(entry, i64(1)))
-        following.set(entry, select(lt(after, table), after, i64(0)))
-        each.add(While(conj(ne(number, _FREE), ne(known, key)), following.body()))
+
+        def is_other(entry: LExpr) -> LExpr:
+            number = load(self.entries, entry)
+            known = load(self.known, greatest(convert(number, I64), i64(0)))
+            return conj(ne(number, _FREE), ne(known, key))
+
+        entry = probe(self.builder, each, (key,), table, is_other)
         new.add(
             Store(self.entries, entry, convert(self.different, I32)),
             Store(self.known, self.different, key),
         )
         new.set(self.different, add(self.different, i64(1)))
-        each.when(eq(number, _FREE), new)
+        each.when(eq(load(self.entries, entry), _FREE), new)
         each.add(Store(self.keys, at, convert(load(self.entries, entry), U64)))
         apart.add(For(at, i64(0), self.size, each.body()))
         apart.set(self.low, Num(0, U64))

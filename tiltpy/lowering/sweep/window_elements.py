@@ -186,7 +186,7 @@ class Track:
 
     @property
     def rounds(self) -> bool:
-        """Whether it has a state that depends on the order of additions."""
+        """Test whether a state of it depends on the order of additions."""
         kinds = (kind for aggregate in self.running for kind in aggregate.types)
         return any(kind.is_float for kind in kinds)
 

@@ -164,7 +164,7 @@ class Blocks:
 
     @property
     def rounds(self) -> bool:
-        """Whether it matters for its states where blocks begin."""
+        """Test whether its states depend on where blocks begin."""
         return any(kind.is_float for kind in self.aggregate.types)
 
     def start(self, block: Block, vector: LExpr) -> None:

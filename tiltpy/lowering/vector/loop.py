@@ -46,7 +46,7 @@ class LaneLoop:
 
     @property
     def has_blocks(self) -> bool:
-        """Whether states of some windows depend on where blocks begin."""
+        """Test whether states of some windows depend on where blocks begin."""
         return self.windows.has_blocks
 
     def shape(self) -> Shape:

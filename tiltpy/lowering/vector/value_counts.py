@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from tiltpy.abi.signature import LANES
 from tiltpy.emit.builder import Block, KernelBuilder
-from tiltpy.emit.order_keys import hash_entry
+from tiltpy.emit.order_keys import probe
 from tiltpy.loops.build import (
     FALSE,
     TRUE,
@@ -39,7 +39,6 @@ from tiltpy.loops.nodes import (
     Splat,
     Store,
     Var,
-    While,
     Wide,
 )
 from tiltpy.types import BOOL, I32, I64, U64
@@ -196,18 +195,17 @@ class ValueCounts:
 
     def _find(
         self, block: Block, key: LExpr, base: LExpr, count_new: Callable[[Block], None]
-    ) -> Var:
+    ) -> LExpr:
         """Find the entry of a key in a half, or make it, without a count."""
-        slot = self.builder.fresh("slot")
-        block.set(slot, hash_entry((key,), i64(self.size)))
-        entry = self.builder.fresh("entry")
-        head, following, new = block.inner(), block.inner(), block.inner()
-        head.set(entry, add(base, slot))
-        other = conj(
-            ne(load(self.counts, entry), _FREE), ne(load(self.keys, entry), key)
-        )
-        following.set(slot, Bin("%", add(slot, i64(1)), i64(self.size), I64))
-        block.add(While(other, following.body(), head.body()))
+
+        def is_other(slot: LExpr) -> LExpr:
+            entry = add(base, slot)
+            is_taken = ne(load(self.counts, entry), _FREE)
+            return conj(is_taken, ne(load(self.keys, entry), key))
+
+        slot = probe(self.builder, block, (key,), i64(self.size), is_other)
+        entry = block.name("entry", add(base, slot))
+        new = block.inner()
         new.add(Store(self.keys, entry, key), Store(self.counts, entry, _NOTHING))
         count_new(new)
         block.when(eq(load(self.counts, entry), _FREE), new)

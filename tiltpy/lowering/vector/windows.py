@@ -49,7 +49,7 @@ class LaneWindows:
 
     @property
     def has_blocks(self) -> bool:
-        """Whether states of some windows depend on where blocks begin."""
+        """Test whether states of some windows depend on where blocks begin."""
         folds = self.folds.values()
         return any(blocks.rounds for fold in folds for blocks in fold.blocks)
 

@@ -20,7 +20,7 @@ from tiltpy.types import MAX_OFFSET
 Breaks = I64Array
 NO_BREAKS: Breaks = np.zeros(0, np.int64)
 LOOSER = TimeLayout.CONTIGUOUS, TimeLayout.INTERVALS, TimeLayout.OVERLAPPING
-"""How a row may meet the next one, each less tight than the one before."""
+"""Relations of a row to the next one, each less tight than the one before."""
 
 
 def shift_by_one(rows: slice) -> slice:

@@ -157,17 +157,18 @@ class Source:
 
     def _enter(self, row: str) -> str:
         lines = [line for steps in self._all_steps() for line in steps.enter]
-        taken = "\n".join([f"r = {row}", "v = x[r]", *lines, "n += 1"])
-        if self.draw.gaps:
-            return f"if valid[{row}]:\n{indent(taken, '    ')}"
-        return taken
+        return self._at_row(row, [*lines, "n += 1"])
 
     def _leave(self, row: str) -> str:
         lines = [line for steps in self._all_steps() for line in steps.leave]
-        dropped = "\n".join([f"r = {row}", "v = x[r]", *lines, "n -= 1"])
+        return self._at_row(row, [*lines, "n -= 1"])
+
+    def _at_row(self, row: str, lines: Lines) -> str:
+        """Do something with the value of a row, if it has one."""
+        body = "\n".join([f"r = {row}", "v = x[r]", *lines])
         if self.draw.gaps:
-            return f"if valid[{row}]:\n{indent(dropped, '    ')}"
-        return dropped
+            return f"if valid[{row}]:\n{indent(body, '    ')}"
+        return body
 
     def _values(self, at: str, state: str = "") -> str:
         """Write the values of a result at `at`, at which `state` is that of `y`."""
