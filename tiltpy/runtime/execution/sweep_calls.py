@@ -1,7 +1,7 @@
 """Chunks that a sweep kernel computes: a call for each."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -82,17 +82,26 @@ class SweepChunks:
 
     def results(self, table: CallTable) -> Iterator[Done]:
         """What each call wrote, of each output of which it owns cells."""
-        counts = [table.counts(output.name).tolist() for output in self._outputs]
+        counted = [output.count_snapshots(table) for output in self._outputs]
         for call in range(self.count):
             pieces: dict[str, SnapshotBuffer | JoinedRows] = {}
             cells: dict[str, Cells[int]] = {}
-            for output, numbers in zip(self._outputs, counts, strict=True):
+            for output, snapshots in zip(self._outputs, counted, strict=True):
                 owned = output.cells.of(call)
                 if owned.some:
-                    pieces[output.name] = output.snapshots_of(table, numbers, call)
+                    pieces[output.name] = output.snapshots_of(snapshots, call)
                     if output.may_have_others:
                         cells[output.name] = owned
             yield 1, pieces, cells
+
+
+@dataclass(frozen=True, slots=True)
+class _Snapshots:
+    """The numbers of snapshots of an output that calls wrote, to be copied or not."""
+
+    table: CallTable
+    counts: Sequence[int]
+    copy: bool
 
 
 class _ChunkOutput:
@@ -114,11 +123,17 @@ class _ChunkOutput:
         if loop.shares_times:
             self.first, self.stop = coverage.row_range(loop)
 
+    def count_snapshots(self, table: CallTable) -> _Snapshots:
+        """Count the snapshots that the calls of a table wrote."""
+        counts = table.counts(self.name).tolist()
+        values = table.arrays[SlotKind.OUT_VALUES, self.name, 0].array
+        return _Snapshots(table, counts, is_sparse(values, sum(counts)))
+
     def snapshots_of(
-        self, table: CallTable, counts: Sequence[int], call: int
+        self, snapshots: _Snapshots, call: int
     ) -> SnapshotBuffer | JoinedRows:
-        """The snapshots that a call wrote, of a row object those that it owns."""
-        piece = self._piece_of(table, counts, call)
+        """Return the snapshots of a call, of a row object those that it owns."""
+        piece = self._piece_of(snapshots, call)
         if isinstance(piece, JoinedRows) or not self.loop.stamped:
             return piece
         before = self.coverage.slices[self.loop.reads[0].object].buffer.before
@@ -130,12 +145,11 @@ class _ChunkOutput:
         return replace(piece.slice(int(first), int(stop)), row_object=True)
 
     def _piece_of(
-        self, table: CallTable, counts: Sequence[int], call: int
+        self, snapshots: _Snapshots, call: int
     ) -> SnapshotBuffer | JoinedRows:
-        """The snapshots that a call wrote."""
-        loop, count = self.loop, counts[call]
-        values = table.arrays[SlotKind.OUT_VALUES, loop.name, 0].array
-        copy = is_sparse(values, sum(counts))
+        """Return the snapshots that a call wrote."""
+        table, copy = snapshots.table, snapshots.copy
+        loop, count = self.loop, snapshots.counts[call]
         payload = table.payload(loop, call, count, copy=copy)
         if loop.shares_times:
             rows = self.coverage.slices[loop.reads[0].object]
