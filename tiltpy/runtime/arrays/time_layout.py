@@ -12,6 +12,7 @@ every segment, and neighbours on the two sides of a break are not compared.
 import numpy as np
 
 from tiltpy.abi.layouts import TimeLayout
+from tiltpy.runtime.arrays.block_passes import any_block
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer, cache_blocks
 from tiltpy.runtime.concurrency.workers import map_portions
@@ -53,15 +54,11 @@ def has_period(stamps: Times, period: int, breaks: Breaks = NO_BREAKS) -> bool:
     if not len(breaks) and int(stamps[-1]) - int(stamps[0]) != total:
         return False
 
-    def is_broken(portion: slice) -> bool:
-        return any(
-            any_within_segments(
-                (stamps[shift_by_one(left)] - stamps[left]) != period, left, breaks
-            )
-            for left in cache_blocks(portion.stop, portion.start)
-        )
+    def is_broken(left: slice) -> bool:
+        other = stamps[shift_by_one(left)] - stamps[left] != period
+        return any_within_segments(other, left, breaks)
 
-    return not any(map_portions(is_broken, len(stamps) - 1))
+    return not any_block(is_broken, len(stamps) - 1)
 
 
 def make_sampled(

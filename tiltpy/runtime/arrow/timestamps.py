@@ -13,12 +13,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tiltpy.errors import DataError
+from tiltpy.runtime.arrays.block_passes import find_row
 from tiltpy.runtime.arrays.dtypes import BoolArray, Times
 from tiltpy.runtime.arrays.pool import empty_times
-from tiltpy.runtime.arrays.snapshot_buffer import cache_blocks
 from tiltpy.runtime.arrays.time_layout import shift_by_one
 from tiltpy.runtime.arrays.views import array_of, integers_of
-from tiltpy.runtime.concurrency.workers import find_first, map_portions
+from tiltpy.runtime.concurrency.workers import map_portions
 from tiltpy.types import MAX_TIME, NANOSECONDS, Unit
 
 
@@ -120,15 +120,10 @@ def to_ticks(column: TimeColumn) -> tuple[Stamps, StampType]:
 
 def find_disorder(stamps: NDArray[np.integer]) -> int | None:
     """Find the first row whose stamp is below that of the row before; None in order."""
-
-    def find(portion: slice) -> int | None:
-        for rows in cache_blocks(portion.stop, portion.start):
-            below = stamps[shift_by_one(rows)] < stamps[rows]
-            if below.any():
-                return int(rows.start + 1 + below.argmax())
-        return None
-
-    return find_first(find, len(stamps) - 1)
+    above = find_row(
+        lambda rows: stamps[shift_by_one(rows)] < stamps[rows], len(stamps) - 1
+    )
+    return None if above is None else above + 1
 
 
 def find_range(numbers: NDArray[np.integer]) -> tuple[int, int]:
@@ -205,18 +200,14 @@ def _divide(
     """
     ticks = empty_times(len(raw))
 
-    def divide(portion: slice) -> int | None:
-        """Divide a portion; its first row that is no whole number of ticks."""
-        for rows in cache_blocks(portion.stop, portion.start):
-            stamps = raw[rows].astype(np.int64, copy=False)
-            quotients = stamps // factor
-            inexact = quotients * factor != stamps
-            if inexact.any():
-                return int(rows.start + inexact.argmax())
-            ticks[rows] = quotients
-        return None
+    def divide(rows: slice) -> BoolArray:
+        """Divide a block; tell which of its rows are no whole number of ticks."""
+        stamps = raw[rows].astype(np.int64, copy=False)
+        quotients = np.floor_divide(stamps, factor, out=ticks[rows])
+        inexact: BoolArray = quotients * factor != stamps
+        return inexact
 
-    row = find_first(divide, len(raw))
+    row = find_row(divide, len(raw))
     if row is not None:
         raise column.error(
             f"stamp {format_stamp(int(raw[row]), kind)} is no whole number of ticks"

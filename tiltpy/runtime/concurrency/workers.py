@@ -109,12 +109,6 @@ def map_portions(work: Callable[[slice], R], rows: int) -> list[R]:
     return map_shared(work, list(portions(rows)))
 
 
-def find_first(find: Callable[[slice], R | None], rows: int) -> R | None:
-    """Find something in portions of rows, which threads share: the first of all."""
-    found = map_portions(find, rows)
-    return next((each for each in found if each is not None), None)
-
-
 def map_shared(work: Callable[[T], R], items: Sequence[T]) -> list[R]:
     """Map a function over items, shared among as many threads as are allowed."""
     return list(map_ordered(work, items, min(allowed_threads(), max(1, len(items)))))

@@ -19,12 +19,12 @@ from tiltpy.lifetimes import (
     Sampled,
     UntilNext,
 )
+from tiltpy.runtime.arrays.block_passes import find_row
 from tiltpy.runtime.arrays.dtypes import I64Array, Times
 from tiltpy.runtime.arrays.pool import empty_times
 from tiltpy.runtime.arrays.snapshot_buffer import (
     Column,
     SnapshotBuffer,
-    cache_blocks,
     space_equally,
 )
 from tiltpy.runtime.arrays.time_layout import (
@@ -47,7 +47,7 @@ from tiltpy.runtime.arrow.timestamps import (
     join_stamp_types,
     to_ticks,
 )
-from tiltpy.runtime.concurrency.workers import find_first, map_portions
+from tiltpy.runtime.concurrency.workers import map_portions
 from tiltpy.runtime.ingest.binding import SampleTimes
 from tiltpy.runtime.ingest.samples import check_reach
 from tiltpy.types import ENDLESS, MAX_TIME, Unit
@@ -93,14 +93,7 @@ def _check_intervals(
     declared: Input, choice: Choice, starts: Times, ends: Times, kind: StampType
 ) -> None:
 
-    def find_empty(portion: slice) -> int | None:
-        for rows in cache_blocks(portion.stop, portion.start):
-            empty = starts[rows] >= ends[rows]
-            if empty.any():
-                return int(rows.start + empty.argmax())
-        return None
-
-    row = find_first(find_empty, len(starts))
+    row = find_row(lambda rows: starts[rows] >= ends[rows], len(starts))
     if row is not None:
         start = format_stamp(int(starts[row]), kind)
         end = format_stamp(int(ends[row]), kind)

@@ -17,8 +17,8 @@ from tiltpy import arrow_functions as pc
 from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.errors import DataError
 from tiltpy.forks import cached_property
+from tiltpy.runtime.arrays.block_passes import for_each_block
 from tiltpy.runtime.arrays.dictionary import MOST_BYTES
-from tiltpy.runtime.arrays.snapshot_buffer import cache_blocks
 from tiltpy.runtime.arrays.views import bools_of, integers_of, plain_array, values_of
 from tiltpy.runtime.arrow.encode_strings import encode_chunks, is_string
 from tiltpy.runtime.arrow.read_frame import payload_array
@@ -188,11 +188,10 @@ def _subtract_least(values: Codes, least: np.unsignedinteger, size: int) -> Code
     """
     codes = np.empty(len(values), np.min_scalar_type(size - 1))
 
-    def subtract(portion: slice) -> None:
-        for rows in cache_blocks(portion.stop, portion.start):
-            codes[rows] = values[rows] - least
+    def subtract(rows: slice) -> None:
+        codes[rows] = values[rows] - least
 
-    map_portions(subtract, len(values))
+    for_each_block(subtract, len(values))
     return codes
 
 
@@ -220,11 +219,10 @@ def _rank_dictionary(encoded: pa.DictionaryArray, restore: Restore) -> KeyCodes:
 def _take_blocks(ranks: Codes, numbers: Codes) -> Codes:
     codes = np.empty(len(numbers), ranks.dtype)
 
-    def take(portion: slice) -> None:
-        for rows in cache_blocks(portion.stop, portion.start):
-            np.take(ranks, numbers[rows], out=codes[rows], mode="clip")
+    def take(rows: slice) -> None:
+        np.take(ranks, numbers[rows], out=codes[rows], mode="clip")
 
-    map_portions(take, len(numbers))
+    for_each_block(take, len(numbers))
     return codes
 
 

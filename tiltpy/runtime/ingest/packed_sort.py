@@ -11,6 +11,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from tiltpy.runtime.arrays.block_passes import for_each_block
 from tiltpy.runtime.arrays.snapshot_buffer import CACHE_BLOCK, cache_blocks
 from tiltpy.runtime.concurrency.workers import map_portions, map_shared, portions
 from tiltpy.runtime.ingest.place_rows import place_rows
@@ -80,15 +81,14 @@ def sort_packed(
     row_numbers = np.arange(CACHE_BLOCK, dtype=kind)
     low, drop = numbers.dtype.type(least), numbers.dtype.type(shift)
 
-    def pack(portion: slice) -> None:
-        for block in cache_blocks(portion.stop, portion.start):
-            target = packed[block]
-            distances = numbers[block] >> drop if shift else numbers[block]
-            distances = distances - low if least else distances
-            np.left_shift(distances, bits, out=target, dtype=kind, casting="unsafe")
-            target |= row_numbers[: len(target)] + kind.type(block.start)
+    def pack(block: slice) -> None:
+        target = packed[block]
+        distances = numbers[block] >> drop if shift else numbers[block]
+        distances = distances - low if least else distances
+        np.left_shift(distances, bits, out=target, dtype=kind, casting="unsafe")
+        target |= row_numbers[: len(target)] + kind.type(block.start)
 
-    map_portions(pack, rows)
+    for_each_block(pack, rows)
     return PackedRows(_sort(packed, bits + _bits(size)), bits)
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 
 from tiltpy.errors import DataError
+from tiltpy.runtime.arrays.block_passes import any_block, for_each_block
 from tiltpy.runtime.arrays.dtypes import I64Array, Times
-from tiltpy.runtime.arrays.snapshot_buffer import cache_blocks
 from tiltpy.runtime.arrays.time_layout import (
     NO_BREAKS,
     Breaks,
@@ -15,7 +15,6 @@ from tiltpy.runtime.arrays.time_layout import (
     shift_by_one,
 )
 from tiltpy.runtime.arrow.timestamps import Stamps, find_range
-from tiltpy.runtime.concurrency.workers import map_portions
 from tiltpy.runtime.ingest.group_by_code import GroupedRows, group_rows
 from tiltpy.runtime.ingest.key_codes import KeyCodes
 from tiltpy.runtime.ingest.keys import Keys
@@ -119,13 +118,11 @@ def _order_within_keys(
 def _has_disorder(ticks: Times, breaks: Breaks) -> bool:
     """Tell whether the rows of any key are out of order."""
 
-    def find(portion: slice) -> bool:
-        return any(
-            any_within_segments(ticks[shift_by_one(rows)] < ticks[rows], rows, breaks)
-            for rows in cache_blocks(portion.stop, portion.start)
-        )
+    def has_descent(rows: slice) -> bool:
+        below = ticks[shift_by_one(rows)] < ticks[rows]
+        return any_within_segments(below, rows, breaks)
 
-    return any(map_portions(find, len(ticks) - 1))
+    return any_block(has_descent, len(ticks) - 1)
 
 
 def _order_by_key_and_time(codes: KeyCodes, ticks: Times) -> RowNumbers:
@@ -136,12 +133,11 @@ def _order_by_key_and_time(codes: KeyCodes, ticks: Times) -> RowNumbers:
     if fits_packed(size, len(ticks)):
         numbers = np.empty(len(ticks), np.int64)
 
-        def combine(portion: slice) -> None:
-            for rows in cache_blocks(portion.stop, portion.start):
-                np.multiply(codes.codes[rows], span, out=numbers[rows], dtype=np.int64)
-                numbers[rows] += ticks[rows] - least
+        def combine(rows: slice) -> None:
+            np.multiply(codes.codes[rows], span, out=numbers[rows], dtype=np.int64)
+            numbers[rows] += ticks[rows] - least
 
-        map_portions(combine, len(ticks))
+        for_each_block(combine, len(ticks))
         return sort_packed(numbers, size).order()
     first = sort_stably(ticks)
     moved = RowOrder(first).move_values(codes.codes.astype(np.uint64))
