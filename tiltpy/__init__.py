@@ -11,6 +11,10 @@
 
 The same from a text: `tilt.parse(text)` or `tilt.load("trend.tilt")`. What queries mean
 is in the language reference (`grammar/README.md`, installed as `tiltpy/grammar/`).
+
+Functions and types of the language that Python has under the same name (`abs`, `all`,
+`any`, `bool`, `compile`, `len`, `max`, `min`, `pow`, `round`, `sum`) are used as
+`tilt.sum`: `from tiltpy import *` leaves Python's own alone.
 """
 
 import gc
@@ -18,6 +22,10 @@ import gc
 # What an import makes stays; looking for garbage in it took a third of the time.
 _collecting = gc.isenabled()
 gc.disable()
+
+import builtins as _builtins
+import sys as _sys
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from tiltpy import library
 from tiltpy.api import CompiledQuery, compile, load, parse
@@ -45,7 +53,10 @@ from tiltpy.frontend.python.windows import convolve
 from tiltpy.inputs import bind, sampled
 from tiltpy.runtime.arrow.parquet_scan import ParquetScan, scan_parquet
 from tiltpy.runtime.results.result import OutputTable, Result
-from tiltpy.types import SCALARS, STRING, TIME, Struct
+from tiltpy.types import SCALARS as _SCALARS
+from tiltpy.types import STRING as _STRING
+from tiltpy.types import TIME as _TIME
+from tiltpy.types import Struct
 
 if not gc.get_freeze_count():  # so that it is old already, and not looked at next
     gc.freeze()
@@ -54,11 +65,11 @@ if _collecting:
     gc.enable()
 del gc
 
-bool = SCALARS["bool"]
-i8, i16, i32, i64 = (SCALARS[f"i{bits}"] for bits in (8, 16, 32, 64))
-u8, u16, u32, u64 = (SCALARS[f"u{bits}"] for bits in (8, 16, 32, 64))
-f32, f64 = SCALARS["f32"], SCALARS["f64"]
-string, time = STRING, TIME
+bool = _SCALARS["bool"]
+i8, i16, i32, i64 = (_SCALARS[f"i{bits}"] for bits in (8, 16, 32, 64))
+u8, u16, u32, u64 = (_SCALARS[f"u{bits}"] for bits in (8, 16, 32, 64))
+f32, f64 = _SCALARS["f32"], _SCALARS["f64"]
+string, time = _STRING, _TIME
 
 __all__ = [
     "CompileOptions", "CompiledQuery", "DataError", "OutputTable", "ParquetScan",
@@ -73,3 +84,29 @@ __all__ = [
 ]  # fmt: skip
 __all__ += _functions.__all__
 __all__ += _reductions.__all__
+
+_public = frozenset(__all__)
+if not _TYPE_CHECKING:  # which is to know the others as public, too
+    __all__ = [name for name in __all__ if not hasattr(_builtins, name)]
+
+
+def __dir__() -> list[str]:
+    """List the public names, without modules."""
+    dunder = {name for name in globals() if name.startswith("__")}
+    return sorted(_public | dunder | {"__version__"})
+
+
+__version__: str
+
+
+def __getattr__(name: str) -> str:
+    """Find the version: its metadata are slow to read, and seldom needed."""
+    if name != "__version__":
+        message = f"module 'tiltpy' has no attribute '{name}'"
+        raise AttributeError(message, name=name, obj=_sys.modules[__name__])
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 - late
+
+    try:
+        return version("tiltpy")
+    except PackageNotFoundError:
+        return "0+unknown"

@@ -9,13 +9,14 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from tiltpy.source import UNKNOWN, Span
+from tiltpy.visible import format_name
 
 Kind = Literal[
     "bool", "int", "uint", "float", "string", "time", "duration", "literal", "phi"
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Scalar:
     """A scalar type; `bits` is its width (1 for bool, 0 where there is none).
 
@@ -28,6 +29,8 @@ class Scalar:
 
     def __str__(self) -> str:
         return self.name
+
+    __repr__ = __str__
 
     @property
     def is_integer(self) -> bool:
@@ -77,7 +80,7 @@ def int_range(scalar: Scalar) -> tuple[int, int]:
     return -(1 << (scalar.bits - 1)), (1 << (scalar.bits - 1)) - 1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Struct:
     """A payload with named fields, in order: scalars, or structs of scalars."""
 
@@ -85,6 +88,11 @@ class Struct:
 
     def __str__(self) -> str:
         return "{ " + ", ".join(f"{n}: {t}" for n, t in self.fields) + " }"
+
+    def __repr__(self) -> str:
+        # Names are quoted where need be: caches tell types apart by this.
+        fields = (f"{format_name(name)}: {of!r}" for name, of in self.fields)
+        return "{ " + ", ".join(fields) + " }"
 
     def field(self, name: str) -> "Type | None":
         """Find the type of a field, or None where there is no such field."""

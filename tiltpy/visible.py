@@ -1,4 +1,4 @@
-"""Escapes of invisible characters in names and values that are shown to people.
+"""Names and strings as people see them: quoted, and invisible characters escaped.
 
 A string of the data, a name or a path may hold control sequences of a terminal
 (`ESC [ 2 J`), direction marks, or lone surrogates, which no file takes. All text that
@@ -17,6 +17,8 @@ _HIDDEN = (
 _ALL = re.compile(f"[{_HIDDEN}]")
 _IN_LINES = re.compile(f"(?![\\n\\t])[{_HIDDEN}]")
 _SHORT = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
+_QUOTED = {"\\": "\\\\", '"': '\\"', **_SHORT}
+_WORD = re.compile(r"[^\W\d]\w*'*")
 
 
 def escape_text(text: str) -> str:
@@ -32,6 +34,23 @@ def escape_lines(text: str) -> str:
 def escape_json(text: str) -> str:
     """Escape a text of JSON by JSON's escapes: it still parses to one value."""
     return _IN_LINES.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def format_name(name: str) -> str:
+    """Format the name of a field or a column, quoted if it is no word."""
+    return name if _WORD.fullmatch(name) else quote_string(name)
+
+
+def quote_string(text: str) -> str:
+    """Format a string as a literal of the language, which shows every character."""
+    return f'"{"".join(map(_quote, text))}"'
+
+
+def _quote(character: str) -> str:
+    if character in _QUOTED:
+        return _QUOTED[character]
+    visible = character.isprintable()
+    return character if visible else f"\\u{{{ord(character):X}}}"
 
 
 def _escape(match: re.Match[str]) -> str:

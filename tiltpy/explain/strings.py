@@ -5,7 +5,6 @@ from typing import assert_never
 
 from tiltpy.ir.find_string_uses import find_string_uses
 from tiltpy.ir.nodes import Query, StringCall
-from tiltpy.ir.print.literals import quote_string
 from tiltpy.ir.string_sources import (
     CallSource,
     ColumnSource,
@@ -14,6 +13,7 @@ from tiltpy.ir.string_sources import (
     StringUses,
 )
 from tiltpy.types import columns
+from tiltpy.visible import quote_string
 
 
 def describe_strings(query: Query) -> Iterator[str]:

@@ -6,8 +6,8 @@ language, over a type that a text for all types could not name.
 
 from typing import assert_never
 
-from tiltpy.ir.print.literals import column
 from tiltpy.types import Scalar, Struct, Type
+from tiltpy.visible import format_name
 
 _CHOICE = """
 reduction {name}(p: {{ key: {key}, value: {value} }}) {{
@@ -71,7 +71,7 @@ def _type(value: Type) -> str:
     """Write a type, as an element is declared."""
     if isinstance(value, Scalar):
         return str(value)
-    fields = ", ".join(f"{column(name)}: {_type(of)}" for name, of in value.fields)
+    fields = ", ".join(f"{format_name(name)}: {_type(of)}" for name, of in value.fields)
     return f"{{ {fields} }}"
 
 
@@ -79,7 +79,9 @@ def _nothing(value: Type) -> str:
     """Write a value of a type whose fields are φ."""
     match value:
         case Struct(fields=fields):
-            inner = ", ".join(f"{column(name)} = {_nothing(of)}" for name, of in fields)
+            inner = ", ".join(
+                f"{format_name(name)} = {_nothing(of)}" for name, of in fields
+            )
             return f"{{ {inner} }}"
         case Scalar():
             return f"{value}(φ)"

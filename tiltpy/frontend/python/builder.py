@@ -44,6 +44,7 @@ from tiltpy.frontend.python.times import (
 )
 from tiltpy.frontend.python.window_ends import NEAREST, lift_end
 from tiltpy.frontend.surface import syntax
+from tiltpy.frontend.surface.print import format_declaration, format_domain
 from tiltpy.ir.nodes import Query
 from tiltpy.types import Unit
 
@@ -102,6 +103,10 @@ class TDom(Expression):
         if isinstance(precision, CellsArgument):
             provenance = precision.provenance
         super().__init__(time, replace(provenance, domains=frozenset([domain])))
+
+    def __repr__(self) -> str:
+        (domain,) = self.provenance.domains
+        return format_domain(domain)
 
 
 class Rows(TDom):
@@ -179,7 +184,9 @@ class Object(Expression):
         return combine(node, [self, *bounds, *within])
 
     def __repr__(self) -> str:
-        return f"<temporal object ~{self.name}>"
+        statement = self._declaration.statement
+        assert not isinstance(statement, syntax.ReductionDefinition), "no object"
+        return format_declaration(statement)
 
 
 def source(

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tiltpy.argument_checks import check_argument
@@ -10,6 +11,7 @@ from tiltpy.frontend.hints.python import no_columns, no_lifetime, no_type
 from tiltpy.frontend.python.caller_span import caller_span
 from tiltpy.frontend.python.times import NAME, Length, lift_time
 from tiltpy.frontend.surface import syntax
+from tiltpy.frontend.surface.print import format_lifetime
 from tiltpy.lifetimes import Lifetime
 from tiltpy.source import Span
 from tiltpy.types import DURATION, Scalar, Struct, Unit
@@ -22,32 +24,40 @@ PayloadType = ScalarType | Struct | Mapping[str, ScalarType | Mapping[str, Scala
 # -- lifetimes ------------------------------------------------------------------------
 
 
-def point() -> syntax.Lifetime:
+@dataclass(frozen=True, slots=True, repr=False)
+class LifetimeArgument(syntax.Lifetime):
+    """A lifetime in Python: `until_next("1d")` reads `until_next max 1d`."""
+
+    def __repr__(self) -> str:
+        return format_lifetime(self)
+
+
+def point() -> LifetimeArgument:
     """Let a row stamped `τ` be valid over `(τ-1, τ]`."""
-    return syntax.Lifetime("point", None, None, caller_span())
+    return LifetimeArgument("point", None, None, caller_span())
 
 
-def duration(length: Length) -> syntax.Lifetime:
+def duration(length: Length) -> LifetimeArgument:
     """Let a row stamped `τ` be valid over `(τ-1, τ-1+length]`."""
-    return syntax.Lifetime("duration", lift_time(length).syntax, None, caller_span())
+    return LifetimeArgument("duration", lift_time(length).syntax, None, caller_span())
 
 
-def until_next(max: Length | None = None) -> syntax.Lifetime:
+def until_next(max: Length | None = None) -> LifetimeArgument:
     """Let a row be valid until the next later stamp, for at most `max`."""
     longest = None if max is None else lift_time(max).syntax
-    return syntax.Lifetime("until_next", longest, None, caller_span())
+    return LifetimeArgument("until_next", longest, None, caller_span())
 
 
-def sampled(period: Length) -> syntax.Lifetime:
+def sampled(period: Length) -> LifetimeArgument:
     """Let a row stamped `τ` hold over `(τ-period, τ]`: a signal."""
-    return syntax.Lifetime("sampled", lift_time(period).syntax, None, caller_span())
+    return LifetimeArgument("sampled", lift_time(period).syntax, None, caller_span())
 
 
-def interval(start: str = "start", end: str = "end") -> syntax.Lifetime:
+def interval(start: str = "start", end: str = "end") -> LifetimeArgument:
     """Take each event's `(start, end]` from two columns."""
     span = caller_span()
     columns = syntax.Word(start, span), syntax.Word(end, span)
-    return syntax.Lifetime("interval", None, columns, span)
+    return LifetimeArgument("interval", None, columns, span)
 
 
 def lifetime_in(lifetime: syntax.Lifetime, unit: Unit | None) -> Lifetime:

@@ -17,6 +17,7 @@ from tiltpy.frontend.hints.python import no_method, no_truth, no_value
 from tiltpy.frontend.python.caller_span import caller_span
 from tiltpy.frontend.surface import syntax
 from tiltpy.frontend.surface.durations import from_timedelta
+from tiltpy.frontend.surface.print import format_syntax
 from tiltpy.frontend.surface.timestamps import nanoseconds_of
 from tiltpy.limits import MAX_DEPTH, MAX_OPTIONS
 from tiltpy.ops import BinaryOp, UnaryOp
@@ -227,7 +228,7 @@ class Expression:
     __contains__ = None
 
     def __repr__(self) -> str:
-        return f"<expression at {self.syntax.span}>"
+        return format_syntax(self.syntax)
 
 
 Value = Expression | float | bool | str | timedelta | date

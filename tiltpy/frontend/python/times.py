@@ -11,6 +11,7 @@ from tiltpy.frontend.python.caller_span import caller_span
 from tiltpy.frontend.python.expressions import Expression, Provenance, lift
 from tiltpy.frontend.surface import syntax
 from tiltpy.frontend.surface.durations import is_duration, parse_duration
+from tiltpy.frontend.surface.print import format_syntax
 from tiltpy.source import Span
 from tiltpy.types import STEPS
 
@@ -20,19 +21,25 @@ Length = str | int | timedelta
 """A length of time: "10s", a number of ticks, or a `timedelta`."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class CalendarArgument:
     """The precision of a time domain over a calendar, made by `calendar`."""
 
     syntax: syntax.CalendarPrecision
 
+    def __repr__(self) -> str:
+        return format_syntax(self.syntax)
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, repr=False)
 class CellsArgument:
     """The precision of a time domain over intervals, made by `cells_of`."""
 
     syntax: syntax.InputCells
     provenance: Provenance
+
+    def __repr__(self) -> str:
+        return format_syntax(self.syntax)
 
 
 def calendar(step: str, zone: str | None = None) -> CalendarArgument:

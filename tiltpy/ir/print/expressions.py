@@ -43,13 +43,7 @@ from tiltpy.ir.nodes import (
     Unary,
     Window,
 )
-from tiltpy.ir.print.literals import (
-    column,
-    is_firm,
-    literal,
-    quote_string,
-    settles,
-)
+from tiltpy.ir.print.literals import is_firm, literal, settles
 from tiltpy.ir.temporal_types import is_temporal
 from tiltpy.ir.traversal import names
 from tiltpy.ops import COMPARISON, LOGICAL, PRECEDENCE
@@ -63,6 +57,7 @@ from tiltpy.types import (
     Unit,
     int_range,
 )
+from tiltpy.visible import format_name, quote_string
 
 _LOWEST, _UNARY, _POSTFIX = 0, PRECEDENCE["unary"], PRECEDENCE["postfix"]
 
@@ -218,7 +213,7 @@ class ExprPrinter:
                 return self._struct(expr), _POSTFIX
             case Field():
                 operand = self.text(expr.operand, _POSTFIX)
-                return f"{operand}.{column(expr.name)}", _POSTFIX
+                return f"{operand}.{format_name(expr.name)}", _POSTFIX
             case _:
                 assert_never(expr)
 
@@ -316,7 +311,9 @@ class ExprPrinter:
 
     def _struct(self, expr: MakeStruct) -> str:
         pairs = zip(expr.type.fields, expr.fields, strict=True)
-        fields = (f"{column(name)} = {self.whole(value)}" for (name, _), value in pairs)
+        fields = (
+            f"{format_name(name)} = {self.whole(value)}" for (name, _), value in pairs
+        )
         return "{ " + ", ".join(fields) + " }"
 
     def _reduce(self, expr: Reduce) -> str:
@@ -346,7 +343,7 @@ class ExprPrinter:
             case Element():
                 return where
             case Field(operand=Element(), name=name):
-                return f"{where}.{column(name)}"
+                return f"{where}.{format_name(name)}"
             case If(condition=condition, then=value, otherwise=Phi()):
                 test = inner.text(condition, _LOWEST, bare=True)
                 return f"{inner.whole(value)} for {inner.element} in {where} if {test}"

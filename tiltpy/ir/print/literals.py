@@ -1,14 +1,11 @@
-"""Constants and names as text, and whether a constant's type shows in its text."""
+"""Constants as text, and whether a constant's type shows in its text."""
 
-import re
 from math import isinf
 
 from tiltpy.ir.construct.widening import to_f32
 from tiltpy.ir.nodes import Const, Expr, If, Phi
 from tiltpy.types import BOOL, F32, F64, I64, STRING
-
-_WORD = re.compile(r"[^\W\d]\w*'*")
-_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
+from tiltpy.visible import quote_string
 
 
 def is_firm(expr: Expr) -> bool:
@@ -57,22 +54,3 @@ def _shortest(value: float) -> str:
         return "nan"
     texts = (repr(float(f"{value:.{digits}g}")) for digits in range(1, 10))
     return next((text for text in texts if to_f32(float(text)) == value), repr(value))
-
-
-def column(name: str) -> str:
-    """Format a field's or a column's name, quoted if it is no word."""
-    if _WORD.fullmatch(name):
-        return name
-    return quote_string(name)
-
-
-def quote_string(text: str) -> str:
-    """Format a string as a literal; characters that cannot be seen are escaped."""
-    return f'"{"".join(map(_escape, text))}"'
-
-
-def _escape(character: str) -> str:
-    if character in _ESCAPES:
-        return _ESCAPES[character]
-    visible = character.isprintable()
-    return character if visible else f"\\u{{{ord(character):X}}}"

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 
 from tiltpy.ir.nodes import Expr, Input, Let, Query, TemporalExpr, UserReduction
 from tiltpy.ir.print.expressions import ExprPrinter, format_cut, format_expr
-from tiltpy.ir.print.literals import column, quote_string
 from tiltpy.ir.reductions import clauses
 from tiltpy.ir.rows import objects_over_same_rows
 from tiltpy.ir.traversal import walk
@@ -22,6 +21,7 @@ from tiltpy.types import (
     TDom,
     Type,
 )
+from tiltpy.visible import format_name, quote_string
 
 __all__ = ["by", "format_cut", "format_expr", "format_query", "statements"]
 
@@ -128,23 +128,23 @@ def _input_lines(
         yield f"# no two events of ~{declared.name} overlap"
     words = [f"input {declared.name}{by(declared.keys)} : {_payload(declared.type)}"]
     if declared.time is not None:
-        words.append(f"time {column(declared.time)}")
+        words.append(f"time {format_name(declared.time)}")
     if declared.lifetime is not None:
-        words.append(declared.lifetime.format(printer.ticks, column))
+        words.append(declared.lifetime.format(printer.ticks, format_name))
     if declared.order:
-        words.append("order " + ", ".join(column(name) for name in declared.order))
+        words.append("order " + ", ".join(format_name(name) for name in declared.order))
     yield " ".join(words)
 
 
 def by(keys: Sequence[str]) -> str:
     """Format the keys behind a name: ` by symbol`, or nothing."""
-    return " by " + ", ".join(column(name) for name in keys) if keys else ""
+    return " by " + ", ".join(format_name(name) for name in keys) if keys else ""
 
 
 def _payload(payload: Type) -> str:
     if not isinstance(payload, Struct):
         return str(payload)
-    fields = (f"{column(name)}: {_payload(of)}" for name, of in payload.fields)
+    fields = (f"{format_name(name)}: {_payload(of)}" for name, of in payload.fields)
     return "{ " + ", ".join(fields) + " }"
 
 
