@@ -246,9 +246,10 @@ class CompiledQuery:
     ) -> dict[str, int]:
         """Write the outputs to files as `stream` gives them; how many snapshots each.
 
-        `path` is a file (.parquet, .arrow, .feather, .csv) for a single output, or one
-        for each output by its name. A file is there as a whole or not at all: after an
-        error or Ctrl-C its place holds what it held before.
+        `path` is a file (.parquet, .arrow, .csv, .tsv, .jsonl; text also .csv.gz or
+        .csv.zst) for a single output, or one for each output by its name. A file is
+        there as a whole or not at all: after an error or Ctrl-C its place holds what it
+        held before.
         """
         if isinstance(path, Mapping):
             paths = {name: check_path("path", file) for name, file in path.items()}
@@ -264,9 +265,13 @@ class CompiledQuery:
         )
         hidden = self._hidden_rows(request)
         results = self._stream(request, frames, options, memory, hidden)
-        from tiltpy.runtime.results.file_sink import write_results  # noqa: PLC0415 - late
+        from tiltpy.runtime.results.file_sink import (  # noqa: PLC0415 - late
+            file_target,
+            write_results,
+        )
 
-        counts = write_results(results, paths)
+        targets = {name: file_target(file) for name, file in paths.items()}
+        counts = write_results(results, targets)
         _warn(hidden)
         return counts
 

@@ -22,3 +22,12 @@ def size_of(size_text: int | str) -> int:
             f"expected bytes, or a size like 500MB or 2GiB; found {size_text!r}"
         )
     return size
+
+
+def format_size(size: int) -> str:
+    """Format a size in bytes in the largest unit that it is one of: `61 kB`."""
+    number, units = float(size), iter(("bytes", "kB", "MB", "GB"))
+    unit = next(units)
+    while number >= 999.5 and (larger := next(units, None)):
+        number, unit = number / 1000, larger
+    return f"{number:.3g} {unit}" if number < 999.5 else f"{number:,.0f} {unit}"

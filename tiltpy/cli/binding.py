@@ -2,17 +2,21 @@
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from glob import has_magic
 from pathlib import Path
 
 import tiltpy as tilt
 from tiltpy.cli import arguments, times
 from tiltpy.cli.arguments import ArgumentsError
+from tiltpy.cli.text_options import PIPE, TextOptions, add_text_options, is_pipe
 from tiltpy.errors import DataError
 from tiltpy.inputs import BoundFrame
 from tiltpy.ir.nodes import Input
-from tiltpy.runtime.arrow.files import format_of, read_table
-from tiltpy.runtime.ingest.csv_types import cast_as_declared
+from tiltpy.runtime.arrow.files import read_source
+from tiltpy.runtime.arrow.formats import FileFormat, format_of
+from tiltpy.runtime.concurrency.offload import offload
+from tiltpy.runtime.ingest.text_types import cast_as_declared
 from tiltpy.types import Unit
 
 Reader = Callable[[Path], object]
@@ -25,7 +29,8 @@ def add_binding_arguments(parser: ArgumentParser) -> None:
         metavar="NAME=FILE",
         action="append",
         default=[],
-        help="the file of an input: .parquet, .csv, .feather or .arrow; or a directory "
+        help="the file of an input: .parquet, .csv, .tsv, .jsonl (these three also "
+        ".gz or .zst), .feather or .arrow; - for the standard input; or a directory "
         "or a pattern of Parquet files, which are read piece by piece, in order of "
         "time (NAME= may be left out if the query has one input)",
     )
@@ -47,18 +52,31 @@ def add_binding_arguments(parser: ArgumentParser) -> None:
             default=[],
             help=f"{meaning}; without NAME= for every input",
         )
+    add_text_options(parser)
 
 
 def input_paths(query: tilt.CompiledQuery, args: Namespace) -> dict[str, Path]:
     """Find the file of each input that has one."""
     names = [declared.name for declared in query.query.inputs]
     assigned = arguments.assign("--input", args.input, names)
-    paths = {name: _source(text) for name, text in assigned.items()}
-    for path in paths.values():
+    options = TextOptions(names, args)
+    paths = {}
+    for name, text in assigned.items():
+        path = paths[name] = Path(text)
+        if is_pipe(path):
+            continue
         if _is_dataset(path):
             _check_dataset(path)
-        elif not path.exists():
+            continue
+        if options.format(name) is None:
+            known_format(path)
+        if not path.exists():
             raise ArgumentsError(f"{path}: there is no such file")
+    piped = [name for name, path in paths.items() if path == PIPE]
+    if len(piped) > 1 or (piped and args.query == str(PIPE)):
+        raise ArgumentsError(
+            f"--input {piped[-1]}=-: the standard input is read already; give a file"
+        )
     return paths
 
 
@@ -69,15 +87,9 @@ def _check_dataset(path: Path) -> None:
         raise ArgumentsError(str(error)) from error
 
 
-def _source(text: str) -> Path:
-    """Resolve a text to a file of a known format, or to a dataset."""
-    path = Path(text)
-    return path if _is_dataset(path) else known_path(text)
-
-
 def _is_dataset(path: Path) -> bool:
     """Tell whether a path is a dataset of Parquet files: a directory, or a pattern."""
-    return path.is_dir() or (not path.exists() and has_magic(str(path)))
+    return path.is_dir() or (has_magic(str(path)) and not path.exists())
 
 
 def must_stream(paths: Iterable[Path], memory: str | None) -> bool:
@@ -85,14 +97,12 @@ def must_stream(paths: Iterable[Path], memory: str | None) -> bool:
     return memory is not None or any(_is_dataset(path) for path in paths)
 
 
-def known_path(text: str) -> Path:
-    """Return the path of a table; refuse unknown formats."""
-    path = Path(text)
+def known_format(path: Path) -> FileFormat:
+    """Return the format that a path's suffix stands for; refuse unknown ones."""
     try:
-        format_of(path)
+        return format_of(path)
     except DataError as error:
         raise ArgumentsError(str(error)) from error
-    return path
 
 
 def bind_files(
@@ -114,11 +124,13 @@ def bind_files(
         )
         for option in ("time", "lifetime", "column", "order", "by")
     }
+    text_options = TextOptions(names, args)
     return {
         declared.name: _bind_file(
             declared,
             paths[declared.name],
             {option: texts.get(declared.name) for option, texts in values.items()},
+            text_options,
             query.query.unit,
             read=read,
         )
@@ -135,6 +147,7 @@ def _bind_file(
     declared: Input,
     path: Path,
     words: Mapping[str, str | None],
+    text_options: TextOptions,
     unit: Unit | None,
     *,
     read: Reader | None,
@@ -153,9 +166,15 @@ def _bind_file(
 
     if read is not None:
         return bind(read(path))
-    if _is_dataset(path) or format_of(path) == "Parquet":
+    if _is_dataset(path):
         return bind(tilt.scan_parquet(path))
-    table = read_table(path)
-    if format_of(path) == "CSV":
-        table = cast_as_declared(table, declared, bind(table).binding(unit), path)
+    if not is_pipe(path):
+        form = text_options.format(declared.name) or format_of(path)
+        if form.name == "Parquet":
+            return bind(tilt.scan_parquet(path))
+    source = text_options.source(declared.name, path)
+    table = read_source(source)
+    if source.format.is_text:
+        binding = bind(table).binding(unit)
+        table = offload(partial(cast_as_declared, table, declared, binding, source))
     return bind(table)

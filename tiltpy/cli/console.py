@@ -69,6 +69,11 @@ def report_line(message: str) -> None:
     print(f"{prefix}{escape_lines(message)}", file=sys.stderr)
 
 
+def note(text: str) -> None:
+    """Print on stderr what was done."""
+    print(escape_lines(text), file=sys.stderr)
+
+
 def say(text: str) -> None:
     """Print on stdout; names and paths may hold anything."""
     print(escape_lines(text))

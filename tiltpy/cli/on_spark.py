@@ -5,11 +5,17 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import tiltpy as tilt
+from tiltpy.cli import arguments
 from tiltpy.cli.arguments import ArgumentsError
+from tiltpy.cli.binding import known_format
 from tiltpy.cli.console import ROWS, format_preview, say
-from tiltpy.cli.run_options import read_run_options
+from tiltpy.cli.run_options import (
+    check_distinct_paths,
+    check_output_path,
+    read_run_options,
+)
+from tiltpy.cli.text_options import is_pipe
 from tiltpy.errors import TiltError
-from tiltpy.runtime.arrow.files import format_of
 
 MASTER = "local[*]"
 
@@ -36,7 +42,10 @@ def check_engine(args: Namespace) -> None:
         if args.master is not None:
             raise ArgumentsError("--master is Spark's; add --engine spark")
         return
-    for option in ("memory", "workers", "check_reductions"):
+    for option in (
+        "memory", "workers", "check_reductions", "limit", "output_format",
+        "input_format", "delimiter", "decimal", "date_format",
+    ):  # fmt: skip
         if getattr(args, option):
             word = option.replace("_", "-")
             raise ArgumentsError(
@@ -90,10 +99,26 @@ def run_on_spark(
     return 0
 
 
-def check_formats(paths: Mapping[str, Path]) -> None:
+def read_paths(
+    query: tilt.CompiledQuery, inputs: Mapping[str, Path], args: Namespace
+) -> dict[str, Path]:
+    """Read the datasets that outputs go to; all datasets are of Parquet."""
+    assigned = arguments.assign("--output", args.output, query.query.outputs)
+    paths = {name: Path(text) for name, text in assigned.items()}
+    by_option = {f"--output {name}={path}": path for name, path in paths.items()}
+    _check_formats({f"--input {name}": path for name, path in inputs.items()})
+    _check_formats(by_option)
+    for path in paths.values():
+        check_output_path(path, dataset=True)
+    check_distinct_paths(by_option, [*inputs.values(), Path(args.query)])
+    return paths
+
+
+def _check_formats(paths: Mapping[str, Path]) -> None:
     """Refuse all formats but Parquet; `paths` are by their names in messages."""
     for name, path in paths.items():
-        if path.suffix and format_of(path) != "Parquet":
+        piped = is_pipe(path)
+        if piped or (path.suffix and known_format(path).name != "Parquet"):
             raise ArgumentsError(
                 f"{name}: --engine spark reads and writes Parquet; name a .parquet"
             )

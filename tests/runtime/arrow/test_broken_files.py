@@ -24,7 +24,8 @@ import tiltpy as tilt
 from tests.forked import try_all
 from tiltpy.cli.main import main
 from tiltpy.errors import TiltError
-from tiltpy.runtime.arrow.files import FORMATS, read_table, write_tables
+from tiltpy.runtime.arrow.files import read_table, write_tables
+from tiltpy.runtime.arrow.formats import FORMATS
 
 CASES = 300
 DEEP = 100_000

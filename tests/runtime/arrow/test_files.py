@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from tiltpy.errors import DataError
-from tiltpy.runtime.arrow.files import FORMATS, read_table, replace_files, write_tables
+from tiltpy.runtime.arrow.files import read_table, replace_files, write_tables
+from tiltpy.runtime.arrow.formats import FORMATS
 
 TABLE = pa.table(
     {
@@ -76,7 +77,9 @@ def test_broken_files_are_one_clear_line(
         path.mkdir()
     else:
         path.write_bytes(content)
-    with pytest.raises(DataError, match=f"broken{suffix}: not readable as") as caught:
+    with pytest.raises(
+        DataError, match=rf"broken{suffix}(:\d|: is empty|: not rea)"
+    ) as caught:
         read_table(path)
     assert "\n" not in str(caught.value)
 
@@ -95,7 +98,7 @@ def test_cut_off_files_are_errors(tmp_path: Path, suffix: str) -> None:
 def test_a_csv_whose_names_are_no_text(tmp_path: Path) -> None:
     path = tmp_path / "names.csv"
     path.write_bytes(b"a\xff,b\n1,2\n")
-    with pytest.raises(DataError, match=r"names\.csv: not readable as CSV"):
+    with pytest.raises(DataError, match=r"names\.csv:1:2: the byte 0xff"):
         read_table(path)
 
 

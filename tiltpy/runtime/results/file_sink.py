@@ -1,53 +1,83 @@
-"""Files of the results of a streamed run, written span by span, all or none."""
+"""Files and pipes of the results of a run, written span by span, files all or none."""
 
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO
 
 import pyarrow as pa
-import pyarrow.csv as pc
-import pyarrow.ipc as pi
-import pyarrow.parquet as pq
 
 from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.errors import DataError
-from tiltpy.runtime.arrow.files import (
-    format_of,
-    parquet_options,
-    reason,
-    replace_files,
-)
+from tiltpy.runtime.arrow.files import reason, replace_files
+from tiltpy.runtime.arrow.formats import FileFormat, format_of
+from tiltpy.runtime.arrow.table_writers import Pipe, TableWriter, make_writer
 from tiltpy.runtime.concurrency.offload import offload
 from tiltpy.runtime.results.result import OutputTable, Result
 
 
-class _Writer(Protocol):
-    def write_table(self, table: pa.Table) -> None: ...
+@dataclass(frozen=True, slots=True)
+class FileTarget:
+    """A file that an output goes to, whole or not at all."""
 
-    def close(self) -> None: ...
+    path: Path
+    format: FileFormat
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class PipeTarget:
+    """A stream of bytes that an output goes to as it is computed."""
+
+    stream: BinaryIO
+    name: str
+    format: FileFormat
+
+    def __str__(self) -> str:
+        return self.name
+
+
+Target = FileTarget | PipeTarget
+
+
+def file_target(path: Path) -> FileTarget:
+    """Make the target of a file, whose suffix tells the format."""
+    return FileTarget(path, format_of(path))
 
 
 class _OutputFile:
-    """A file that tables are appended to; small tables are collected first."""
+    """A file or a pipe that tables are appended to; small tables are collected."""
 
-    def __init__(self, path: Path, form: str, schema: pa.Schema) -> None:
-        self._flat = form == "CSV"  # which has no structs: `bid.price` is a column
-        schema = schema.empty_table().flatten().schema if self._flat else schema
-        self._sink = pa.OSFile(str(path), "wb")
-        self._writer: _Writer | None = _writer(self._sink, form, schema)
+    def __init__(
+        self, sink: pa.NativeFile, target: Target, schema: pa.Schema, limit: int | None
+    ) -> None:
+        self._sink = sink
+        self._writer: TableWriter | None = make_writer(sink, target.format, schema)
         """None while another thread writes, which may outlast an interrupt."""
+        at_once = isinstance(target, PipeTarget)  # whose reader waits for rows
+        self._collected = 1 if at_once else DEFAULT_COSTS.reading.row_group
         self._tables: list[pa.Table] = []
         self._rows = 0
+        self._limit = limit
         self.total = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it has all rows that are wanted."""
+        return self.total == self._limit
 
     def add(self, table: pa.Table) -> None:
         """Append a table, which may be written later."""
-        self._tables.append(table.flatten() if self._flat else table)
+        if self._limit is not None:
+            table = table.slice(0, self._limit - self.total)
+        self._tables.append(table)
         self._rows += table.num_rows
         self.total += table.num_rows
-        if self._rows >= DEFAULT_COSTS.reading.row_group:
+        if self._rows >= self._collected:
             self._flush()
 
     def finish(self) -> None:
@@ -64,51 +94,81 @@ class _OutputFile:
     def _flush(self) -> None:
         if self._tables:
             table = pa.concat_tables(self._tables)
-            self._write(lambda writer: writer.write_table(table))
+            self._write(partial(_append, self._sink, table))
             self._tables.clear()
             self._rows = 0
 
-    def _write(self, work: Callable[[_Writer], None]) -> None:
+    def _write(self, work: Callable[[TableWriter], None]) -> None:
         """Use the writer beside the caller's thread."""
         writer, self._writer = self._writer, None
         assert writer is not None
         offload(partial(work, writer))
         self._writer = writer
 
-    def _close(self, writer: _Writer) -> None:
+    def _close(self, writer: TableWriter) -> None:
         writer.close()
         self._sink.close()
 
 
-def write_results(
-    results: Iterable[Result], paths: Mapping[str, Path]
-) -> dict[str, int]:
-    """Write outputs to their paths; returns the number of snapshots of each.
+def _append(sink: pa.NativeFile, table: pa.Table, writer: TableWriter) -> None:
+    writer.write_table(table)
+    sink.flush()
 
-    The paths are replaced when everything is written: after an error or Ctrl-C their
-    files are unchanged.
+
+def write_results(
+    results: Iterable[Result],
+    targets: Mapping[str, Target],
+    limit: int | None = None,
+) -> dict[str, int]:
+    """Write outputs to their targets; returns the number of snapshots of each.
+
+    Files are replaced when everything is written: after an error or Ctrl-C they are
+    unchanged. `limit` is the most rows of each output; no results are computed of which
+    none is wanted.
     """
-    forms = {name: format_of(path) for name, path in paths.items()}
     files: dict[str, _OutputFile] = {}
-    with replace_files(*paths.values()) as drafts, ExitStack() as left_open:
-        draft_of = dict(zip(paths, drafts, strict=True))
+    with _open_sinks(targets) as sinks, ExitStack() as left_open:
         for result in results:
-            for name, path in paths.items():
+            for name, target in targets.items():
                 table = result[name].to_arrow()
-                try:
+                with _naming(target):
                     if name not in files:
-                        file = _OutputFile(draft_of[name], forms[name], table.schema)
+                        file = _OutputFile(sinks[name](), target, table.schema, limit)
                         left_open.callback(file.abandon)
                         files[name] = file
                     files[name].add(table)
-                except pa.ArrowException as error:
-                    raise _write_error(path, error) from error
+            if all(file.is_full for file in files.values()):
+                break
         for name, file in files.items():
-            try:
+            with _naming(targets[name]):
                 file.finish()
-            except pa.ArrowException as error:
-                raise _write_error(paths[name], error) from error
     return {name: file.total for name, file in files.items()}
+
+
+@contextmanager
+def _open_sinks(
+    targets: Mapping[str, Target],
+) -> Iterator[dict[str, Callable[[], pa.NativeFile]]]:
+    """Give what opens the sink of each target; files are replaced at the end."""
+    files = {n: t.path for n, t in targets.items() if isinstance(t, FileTarget)}
+    with replace_files(*files.values()) as drafts:
+        sinks: dict[str, Callable[[], pa.NativeFile]] = {
+            name: partial(pa.OSFile, str(draft), "wb")
+            for name, draft in zip(files, drafts, strict=True)
+        }
+        for name, target in targets.items():
+            if isinstance(target, PipeTarget):
+                sinks[name] = partial(pa.PythonFile, Pipe(target.stream), "w")
+        yield sinks
+
+
+@contextmanager
+def _naming(target: Target) -> Iterator[None]:
+    """Name the target in errors of Arrow."""
+    try:
+        yield
+    except pa.ArrowException as error:
+        raise DataError(f"{target}: not written: {reason(error)}") from error
 
 
 def extend_head(head: pa.Table | None, output: OutputTable, rows: int) -> pa.Table:
@@ -116,18 +176,3 @@ def extend_head(head: pa.Table | None, output: OutputTable, rows: int) -> pa.Tab
     table = output.to_arrow()
     tables = [table] if head is None else [head, table]
     return pa.concat_tables(tables).slice(0, rows)
-
-
-def _write_error(path: Path, error: Exception) -> DataError:
-    return DataError(f"{path}: not written: {reason(error)}")
-
-
-def _writer(sink: pa.OSFile, form: str, schema: pa.Schema) -> _Writer:
-    match form:
-        case "Parquet":
-            writer: _Writer = pq.ParquetWriter(sink, schema, **parquet_options(schema))
-        case "CSV":
-            writer = pc.CSVWriter(sink, schema)
-        case _:
-            writer = pi.new_file(sink, schema)
-    return writer

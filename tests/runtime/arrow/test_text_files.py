@@ -1,0 +1,238 @@
+"""Text files: their styles, their times, and the places of what is wrong in them."""
+
+import gzip
+import io
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import tiltpy as tilt
+from tiltpy.errors import DataError, TiltError
+from tiltpy.runtime.arrow.files import read_source, write_tables
+from tiltpy.runtime.arrow.formats import (
+    FileFormat,
+    TextStyle,
+    detect_format,
+    named_format,
+)
+from tiltpy.runtime.arrow.sources import file_source, pipe_source
+from tiltpy.runtime.arrow.table_writers import open_writer
+from tiltpy.runtime.ingest.text_types import cast_as_declared
+
+QUERY = tilt.parse(
+    "unit ms\ninput x : { a: f64, n: i32, s: string, b: bool } time ts point\n"
+    "~o[t] = ~x[t]\n"
+)
+TEXTS = tilt.parse("unit s\ninput x : { s: string } time ts point\n~o[t] = ~x[t]\n")
+
+
+def read(path: Path, style: TextStyle | None = None) -> pa.Table:
+    """Read a file as the command does, with the types that the input declares."""
+    source = file_source(path, style=style)
+    table = read_source(source)
+    query = QUERY if "n" in table.column_names else TEXTS
+    declared = query.query.inputs[0]
+    binding = tilt.bind(table).binding("ms")
+    return cast_as_declared(table, declared, binding, source)
+
+
+GERMAN = (
+    "ts;a;n;s;b\n01.03.2024 09:30:05,250;1,5;3;007;true\n02.03.2024 00:00:00,5;;;;\n"
+)
+ROWS = [(1.5, 3, "007", True), (None, None, None, None)]
+
+
+def values(table: pa.Table) -> list[tuple[object, ...]]:
+    columns = [table[name].to_pylist() for name in "ansb"]
+    return list(zip(*columns, strict=True))
+
+
+def test_decimal_commas_and_dates(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text(GERMAN)
+    table = read(path, TextStyle(decimal=",", date_format="%d.%m.%Y %H:%M:%S.%f"))
+    assert values(table) == ROWS
+    stamps = [
+        stamp.isoformat() for stamp in table["ts"].cast("timestamp[ms]").to_pylist()
+    ]
+    assert stamps == ["2024-03-01T09:30:05.250000", "2024-03-02T00:00:00.500000"]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".ndjson"])
+@pytest.mark.parametrize("compression", ["", ".gz", ".zst"])
+def test_text_formats_come_back(tmp_path: Path, suffix: str, compression: str) -> None:
+    path = tmp_path / f"x{suffix}{compression}"
+    stamps = pa.array([1_500, 2_000], pa.timestamp("ms"))
+    columns = dict(zip("ansb", zip(*ROWS, strict=True), strict=True))
+    write_tables({path: pa.table({"ts": stamps, **columns})})
+    table = read(path)
+    assert values(table) == ROWS
+    assert table["ts"].cast("timestamp[ms]").to_pylist() == stamps.to_pylist()
+
+
+def test_json_lines_are_json(tmp_path: Path) -> None:
+    """Escapes, numbers without a finite value, structs, zones, and many rows."""
+    texts = ['say "hi"', "back\\slash", "line\nbreak", "é", None, "tab\t", "\x01"]
+    floats = [1.5, float("nan"), float("inf"), None, 1e20, -0.0, 5e-324]
+    structs = [{"p": 1, "q": "x"}, None, *[{"p": None, "q": 'y"'}] * 5]
+    stamps = pa.array([0, 1_500_000, *[None] * 5], pa.timestamp("us", "Europe/Berlin"))
+    table = pa.table(
+        {"s": texts, "f": floats, "o": structs, "ts": stamps, 'a"': [True] * 7}
+    )
+    table = pa.concat_tables([table] * 3000)
+    path = tmp_path / "x.jsonl"
+    write_tables({path: table})
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert len(lines) == 21_000
+    assert [line["s"] for line in lines[:7]] == texts
+    assert [line["f"] for line in lines[:7]] == [1.5, *[None] * 3, *floats[4:]]
+    assert [line["o"] for line in lines[:7]] == structs
+    assert lines[0]["ts"] == "1970-01-01T01:00:00.000000+01:00"
+    assert lines[6]['a"'] is True
+    assert lines[-7:] == lines[:7]
+
+
+def test_times_of_json_keep_their_zone(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    row = '{"ts": "2024-03-01T09:30:05%s", "a": 1, "n": 1, "s": "x", "b": true}\n'
+    for zone, unit, want in (
+        ("", "s", None),
+        ("Z", "s", "UTC"),
+        (".25+01:00", "ns", "UTC"),
+    ):
+        path.write_text(row % zone)
+        assert read(path)["ts"].type == pa.timestamp(unit, want)
+
+
+HEAD = "ts,a,n,s,b\n2024-03-01 00:00:00,1,1,x,true\n"
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (
+            '2024-03-01 00:00:01,"1,5",1,x,true',
+            r"'a': found '1,5' at FILE:3:21, .*decimal",
+        ),
+        (
+            "2024-03-01 00:00:01,one,1,x,true",
+            r"'a': found 'one' at FILE:3:21, .* an f64",
+        ),
+        (
+            "2024-03-01 00:00:01,1,1.5,x,true",
+            r"'n': found '1.5' at FILE:3:23, .* an i32",
+        ),
+        ("2024-03-01 00:00:01,1,3000000000,,", r"found '3000000000' at FILE:3:23"),
+        (
+            "2024-03-01 00:00:01,1,1,x,maybe",
+            r"'b': found 'maybe' at FILE:3:27, .* a bool",
+        ),
+        ("01/13/2024,1,1,x,true", r"'ts': found '01/13/2024' at FILE:3:1, "),
+        ("2024-03-01 00:00:01,1,1", r"FILE:3: found 3 values, expected 5"),
+        ('\n"2024-03-01 00:00:01",1,1,"a,\n""b",no\n', r"'b': found 'no' at FILE:5:6"),
+    ],
+)
+def test_a_wrong_value_has_a_place(tmp_path: Path, rows: str, message: str) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text(HEAD + rows + "\n2024-03-01 00:00:02,2,2,y,false\n")
+    with pytest.raises(DataError, match=message.replace("FILE", r".*/x\.csv")):
+        read(path)
+
+
+@pytest.mark.parametrize(
+    ("suffix", "content", "message"),
+    [
+        (".csv", b"", "is empty; the first line must name the columns"),
+        (".csv", b"ts;a;n\n1;2;3\n", r":1: found one column, .* add --delimiter ';'"),
+        (".csv", b"ts;a\n1;2,5\n", r":2: found 2 values, .* add --delimiter ';'"),
+        (".csv", HEAD.encode() + b"1,2,3,\xe4,1\n", r":3:7: the byte 0xe4 .* iconv"),
+        (".jsonl", b"", "is empty; it needs one object a line"),
+        (".jsonl", b'{"a": 1}\n{"a" 2}\n', r":2:6: no JSON: expecting ':' delimiter"),
+        (".jsonl", b'[\n{"a": 1}\n]\n', r":1:2: no JSON: .* one object a line"),
+        (
+            ".jsonl",
+            b'[{"a": 1}]\n',
+            r":1:1: found an array; expected one object a line",
+        ),
+        (".jsonl", b'{"a": 1}\n{"a": "x"}\n', r":2: column 'a': .* a string, where"),
+        (".jsonl", b'{"ts": 1, "s": "\xe4"}\n', r":1:17: the byte 0xe4"),
+    ],
+)
+def test_a_broken_file_has_a_place(
+    tmp_path: Path, suffix: str, content: bytes, message: str
+) -> None:
+    path = tmp_path / f"x{suffix}"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=rf"x{suffix}.*{message}") as caught:
+        read(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_hint_names_the_format_of_dates(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    for text, form in (
+        ("13.03.2024 09:30:05", "%d.%m.%Y %H:%M:%S"),
+        ("01/13/2024", "%m/%d/%Y"),
+        ("3/14/2024 1:00 PM", "%m/%d/%Y %I:%M %p"),
+        ("13-Mar-2024", "%d-%b-%Y"),
+    ):
+        path.write_text(f"ts,a,n,s,b\n{text},1,1,x,true\n")
+        with pytest.raises(DataError) as caught:
+            read(path)
+        assert str(caught.value).endswith(f"; add --date-format '{form}'")
+        assert read(path, TextStyle(date_format=form)).num_rows == 1
+
+
+def test_numbers_are_dates_in_their_format(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("ts,a,n,s,b\n20240301,1,1,x,true\n")
+    table = read(path, TextStyle(date_format="%Y%m%d"))
+    assert str(table["ts"][0]) == "2024-03-01 00:00:00"
+
+
+def test_the_first_bytes_tell_a_format() -> None:
+    table = pa.table({"ts": [1], "x": [2.5]})
+    for name in (
+        "parquet",
+        "csv",
+        "csv.gz",
+        "jsonl",
+        "jsonl.zst",
+        "arrow",
+        "arrows",
+        "tsv",
+    ):
+        form = named_format(name)
+        source = pipe_source(io.BytesIO(written(table, form)), "<stdin>")
+        assert source.format == form
+        assert read_source(source).equals(table)
+    assert detect_format(b"") == FileFormat("CSV")
+
+
+def written(table: pa.Table, form: FileFormat) -> bytes:
+    sink = pa.BufferOutputStream()
+    with open_writer(sink, form, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue())
+
+
+def test_names_of_formats() -> None:
+    for name, message in (
+        ("xml", "'xml' is no format; use csv, tsv"),
+        ("csv.rar", "is no format"),
+        ("parquet.gz", "Parquet is compressed inside; write parquet"),
+    ):
+        with pytest.raises(TiltError, match=message):
+            named_format(name)
+
+
+def test_a_truncated_compressed_file(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv.gz"
+    path.write_bytes(gzip.compress(HEAD.encode())[:-12])
+    with pytest.raises(DataError, match=r"x\.csv\.gz: not readable as CSV"):
+        read(path)
+    path.write_bytes(HEAD.encode())
+    with pytest.raises(DataError, match=r"x\.csv\.gz: not readable as CSV"):
+        read(path)

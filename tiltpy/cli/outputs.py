@@ -1,0 +1,135 @@
+"""Where outputs go: files, the standard output, or the screen."""
+
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import tiltpy as tilt
+from tiltpy.cli import arguments
+from tiltpy.cli.arguments import ArgumentsError
+from tiltpy.cli.binding import known_format
+from tiltpy.cli.console import ROWS, format_preview, note, say
+from tiltpy.cli.run_options import check_distinct_paths, check_output_path
+from tiltpy.cli.text_options import PIPE, is_pipe, read_output_format
+from tiltpy.memory_sizes import format_size
+from tiltpy.runtime.arrow.formats import FileFormat, for_pipes
+from tiltpy.runtime.results.file_sink import (
+    FileTarget,
+    PipeTarget,
+    Target,
+    extend_head,
+    write_results,
+)
+
+
+def add_output_arguments(parser: ArgumentParser) -> None:
+    """Add the options that say where outputs go, and how much of them."""
+    parser.add_argument(
+        "--output",
+        metavar="[NAME=]FILE",
+        action="append",
+        default=[],
+        help="where an output goes: .parquet, .csv, .tsv, .jsonl (these three also .gz "
+        "or .zst), .feather, .arrow, or .arrows for a stream; - for the standard "
+        "output, as CSV; without any, the first rows are printed",
+    )
+    parser.add_argument(
+        "--output-format",
+        metavar="[NAME=]FORMAT",
+        action="append",
+        default=[],
+        help="the format of an output, where its file's suffix does not tell: csv, "
+        "tsv, jsonl, arrow, parquet, or csv.gz, jsonl.zst, ...",
+    )
+    parser.add_argument(
+        "--limit",
+        metavar="N",
+        type=arguments.positive_reader("--limit"),
+        help=f"no more than the first N rows of an output (all, or {ROWS} on the "
+        "screen)",
+    )
+    parser.add_argument(
+        "--quiet", action="store_true", help="do not say what was written"
+    )
+
+
+def read_targets(
+    query: tilt.CompiledQuery, inputs: Mapping[str, Path], args: Namespace
+) -> dict[str, Target]:
+    """Read where outputs go; no file is read from, or named twice."""
+    names = query.query.outputs
+    formats = {
+        name: read_output_format(text)
+        for name, text in arguments.assign(
+            "--output-format", args.output_format, names, bare_is_for_all=True
+        ).items()
+    }
+    targets = {
+        name: _target(text, formats.get(name))
+        for name, text in arguments.assign("--output", args.output, names).items()
+    }
+    if formats and not targets:
+        raise ArgumentsError(
+            "--output-format: nothing is written; add --output - or --output FILE"
+        )
+    files = {
+        f"--output {name}={target}": target.path
+        for name, target in targets.items()
+        if isinstance(target, FileTarget)
+    }
+    if len(targets) - len(files) > 1:
+        raise ArgumentsError(
+            "--output: only one output can go to the standard output; name a file for "
+            "each other one"
+        )
+    sources = [path for path in inputs.values() if not is_pipe(path)]
+    for path in files.values():
+        check_output_path(path)
+    check_distinct_paths(files, [*sources, Path(args.query)])
+    return targets
+
+
+def _target(text: str, form: FileFormat | None) -> Target:
+    path = Path(text)
+    if path == PIPE:
+        form = for_pipes(form or FileFormat("CSV"))
+        return PipeTarget(sys.stdout.buffer, "<stdout>", form)
+    if form is None:
+        form = known_format(path)
+    return FileTarget(path, form)
+
+
+def write_outputs(
+    results: Iterable[tilt.Result], targets: Mapping[str, Target], args: Namespace
+) -> None:
+    """Write outputs, and say what was written."""
+    counts = write_results(results, targets, args.limit)
+    if args.quiet:
+        return
+    for name, count in counts.items():
+        target = targets[name]
+        size = ""
+        if isinstance(target, FileTarget):
+            size = f" ({format_size(target.path.stat().st_size)})"
+        of_name = f" of ~{name}" if len(counts) > 1 else ""
+        rows = f"{count:,} snapshot{'' if count == 1 else 's'}"
+        note(f"wrote {rows}{of_name} to {target}{size}")
+
+
+def show_outputs(
+    query: tilt.CompiledQuery, results: Iterable[tilt.Result], limit: int | None
+) -> None:
+    """Print the head of each output, and how many rows it has."""
+    rows = limit or ROWS
+    heads: dict[str, Any] = {}
+    counts = dict.fromkeys(query.query.outputs, 0)
+    for result in results:
+        for name, table in result.items():
+            counts[name] += len(table)
+            if name not in heads or len(heads[name]) < rows:
+                heads[name] = extend_head(heads.get(name), table, rows)
+    for name, count in counts.items():
+        say(f"~{name}")
+        say(format_preview(heads[name], rows, count))

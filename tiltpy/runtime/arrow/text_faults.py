@@ -1,0 +1,239 @@
+"""Faults of text files, and their lines: what is wrong where Arrow reads no table.
+
+The text is read again, line by line, by Python's `csv` and `json`: lines and columns
+are those of an editor, from 1.
+"""
+
+import csv
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+import pyarrow as pa
+
+from tiltpy.runtime.arrow.sources import Source
+
+_SEPARATORS = ";\t|,"
+_SHOWN = 40
+"""The most characters of a value in a message."""
+DATE_FORMATS = (
+    "%d.%m.%Y %H:%M:%S.%f", "%d.%m.%Y %H:%M:%S", "%d.%m.%Y %H:%M", "%d.%m.%Y",
+    "%d/%m/%Y %H:%M:%S", "%m/%d/%Y %H:%M:%S", "%d/%m/%Y %H:%M", "%m/%d/%Y %H:%M",
+    "%m/%d/%Y %I:%M:%S %p", "%m/%d/%Y %I:%M %p", "%d/%m/%Y", "%m/%d/%Y",
+    "%Y/%m/%d %H:%M:%S", "%Y/%m/%d %H:%M", "%Y/%m/%d", "%d-%m-%Y %H:%M:%S",
+    "%d-%m-%Y", "%d-%b-%Y %H:%M:%S", "%d-%b-%Y", "%d %b %Y %H:%M:%S", "%d %b %Y",
+    "%b %d %Y %H:%M:%S", "%b %d %Y", "%b %d, %Y", "%d/%b/%Y:%H:%M:%S %z",
+    "%Y%m%d %H:%M:%S", "%Y%m%d",
+)  # fmt: skip
+"""Formats of dates that a hint may name."""
+
+Record = tuple[int, str, list[str]]
+"""The first line of a row, its text, and its values."""
+
+
+def find_fault(source: Source) -> str | None:
+    """Find what is wrong with a text file that Arrow cannot read; None if unknown."""
+    try:
+        if source.format.is_delimited:
+            return _ragged_row(source)
+        return _broken_json(source)
+    except UnicodeDecodeError:
+        return wrong_encoding(source)
+    except (OSError, csv.Error, pa.ArrowException):
+        return None
+
+
+def one_column_fault(source: Source, names: Sequence[str]) -> str | None:
+    """Tell that a file has a single column, since something else separates values."""
+    if not source.format.is_delimited or len(names) != 1:
+        return None
+    counts = {sign: names[0].count(sign) for sign in _SEPARATORS}
+    sign = max(_SEPARATORS, key=counts.__getitem__)
+    if not counts[sign]:
+        return None
+    return (
+        f"{source.name}:1: found one column, {_quote(names[0])}; "
+        f"{_advise_delimiter(sign)}"
+    )
+
+
+def place_of_value(source: Source, row: int, column: str) -> str:
+    """Find a value of a row, counted from 0: `file:line:column`."""
+    if source.format.is_delimited:
+        records = _records(source)
+        _, _, names = next(records)
+        line, text, _ = next(islice(records, row, None))
+        line, place = _field_place(source, line, text, names.index(column))
+    else:
+        line, text = next(islice(_lines(source), row, None))
+        found = re.search(rf"{re.escape(json.dumps(column))}\s*:\s*", text)
+        place = found.end() if found else 0
+    return f"{source.name}:{line}:{place + 1}"
+
+
+def wrong_encoding(source: Source) -> str | None:
+    """Find the first byte that is no text in UTF-8; None if all are."""
+    for number, line in enumerate(source.lines(), 1):
+        try:
+            line.decode("utf-8")
+        except UnicodeDecodeError as error:
+            return (
+                f"{source.name}:{number}:{error.start + 1}: the byte "
+                f"0x{line[error.start]:02x} is no text in UTF-8; convert the file "
+                "first, as in iconv -f latin1 -t utf-8"
+            )
+    return None
+
+
+def first_failure(
+    values: pa.ChunkedArray, convert: Callable[[pa.ChunkedArray], object]
+) -> int | None:
+    """Find the first value that does not convert, by bisection; None if all do."""
+    low, high = 0, len(values)
+    if _converts(values, convert):
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _converts(values.slice(low, middle - low), convert):
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def guess_date_format(
+    texts: pa.ChunkedArray, parse: Callable[[pa.ChunkedArray, str], object]
+) -> str | None:
+    """Guess the format of `strptime` in which texts are dates."""
+    few = texts.drop_null()[:1000]
+    fitting = (
+        form
+        for form in DATE_FORMATS
+        if _converts(few, lambda part: parse(part, form))  # noqa: B023
+    )
+    return next(fitting, None) if len(few) else None
+
+
+def _converts(
+    values: pa.ChunkedArray, convert: Callable[[pa.ChunkedArray], object]
+) -> bool:
+    try:
+        convert(values)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _quote(text: str) -> str:
+    shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+    return f"'{shown}'"
+
+
+def _advise_delimiter(sign: str) -> str:
+    shown = r"\t" if sign == "\t" else sign
+    return f"if '{shown}' separates its values, add --delimiter '{shown}'"
+
+
+def _lines(source: Source) -> Iterator[tuple[int, str]]:
+    """Yield the lines that are not empty, with their numbers."""
+    for number, line in enumerate(source.lines(), 1):
+        text = line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
+        if text.strip():
+            yield number, text
+
+
+def _records(source: Source) -> Iterator[Record]:
+    """Yield the rows of delimited text, the header first."""
+    kept: list[str] = []
+
+    def lines() -> Iterator[str]:
+        for number, line in enumerate(source.lines()):
+            text = line.decode("utf-8" if number else "utf-8-sig")
+            kept.append(text)
+            yield text
+
+    reader = csv.reader(lines(), delimiter=source.style.delimiter_of(source.format))
+    for values in reader:
+        text = "".join(kept)
+        kept.clear()
+        if values:
+            yield reader.line_num - text.rstrip("\n").count("\n"), text, values
+
+
+def _field_place(source: Source, line: int, text: str, index: int) -> tuple[int, int]:
+    """Find the line and the place in it of a value of a row, counted from 0."""
+    sign = re.escape(source.style.delimiter_of(source.format))
+    fields = re.finditer(rf'(?:"(?:[^"]|"")*"|[^{sign}])*(?:{sign}|$)', text)
+    start = next(islice(fields, index, None)).start()
+    before = text[:start]
+    return line + before.count("\n"), start - (before.rfind("\n") + 1)
+
+
+def _ragged_row(source: Source) -> str | None:
+    records = _records(source)
+    header = next(records, None)
+    if header is None:
+        return f"{source.name}: is empty; the first line must name the columns"
+    _, text, names = header
+    for line, row, values in records:
+        if len(values) == len(names):
+            continue
+        fault = (
+            f"{source.name}:{line}: found {len(values)} values, expected "
+            f"{len(names)}, one for each column of the header"
+        )
+        for sign in _SEPARATORS:
+            if 1 <= text.count(sign) == row.count(sign) and len(names) == 1:
+                return f"{fault}; {_advise_delimiter(sign)}"
+        return f"{fault}; values with a delimiter in them stand in double quotes"
+    return None
+
+
+def _broken_json(source: Source) -> str | None:
+    kinds: dict[str, str] = {}
+    for line, text in _lines(source):
+        try:
+            found = json.loads(text)
+        except json.JSONDecodeError as error:
+            place = f"{source.name}:{line}:{error.colno}"
+            reason = error.msg[:1].lower() + error.msg[1:]
+            many = text.lstrip().startswith("[") or text.strip() == "{"
+            return f"{place}: no JSON: {reason}" + (_ONE_A_LINE if many else "")
+        if not isinstance(found, dict):
+            kind = "an array" if isinstance(found, list) else "a value"
+            return f"{source.name}:{line}:1: found {kind}{_ONE_A_LINE}"
+        for name, value in found.items():
+            kind = _json_kind(value)
+            before = kinds.setdefault(name, kind) if kind else kind
+            if before != kind:
+                shown = _quote(json.dumps(value))
+                return (
+                    f"{source.name}:{line}: column '{name}': found {shown}, "
+                    f"{kind}, where the lines before have {before}"
+                )
+    return None if kinds else f"{source.name}: is empty; it needs one object a line"
+
+
+_ONE_A_LINE = (
+    "; expected one object a line, like {\"time\": 1, \"x\": 2.5}; "
+    "`jq -c '.[]'` makes such lines of an array"
+)  # fmt: skip
+
+
+def _json_kind(value: Any) -> str:
+    """Name the kind of a JSON value; nothing for null."""
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "a bool"
+        case int() | float():
+            return "a number"
+        case str():
+            return "a string"
+        case list():
+            return "an array"
+        case _:
+            return "an object"

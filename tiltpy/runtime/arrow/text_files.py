@@ -1,0 +1,108 @@
+"""Tables in text: CSV, TSV and JSON lines, read by Arrow."""
+
+import pyarrow as pa
+
+from tiltpy import arrow_functions as functions
+from tiltpy.errors import DataError
+from tiltpy.runtime.arrow.sources import Source
+from tiltpy.runtime.arrow.text_faults import find_fault, one_column_fault
+
+_FRACTION = r"^(?P<before>.*\D\d{2})[.,](?P<fraction>\d{1,9})(?P<after>\D.*)?$"
+"""A time of day whose seconds have a fraction."""
+
+
+def read_text(source: Source) -> pa.Table:
+    """Read a text file, whose values tell the types of its columns.
+
+    Raises `DataError` with a line where it is no table, else what Arrow raises.
+    """
+    try:
+        table = _read(source, {})
+        # Names that are no text raise here, where the file is known.
+        table = table.rename_columns(table.column_names)
+    except (pa.ArrowException, UnicodeDecodeError) as error:
+        fault = find_fault(source)
+        if fault is None:
+            raise
+        raise DataError(fault) from error
+    fault = one_column_fault(source, table.column_names)
+    if fault is not None:
+        raise DataError(fault)
+    return table
+
+
+def read_as_text(source: Source, names: list[str]) -> pa.Table:
+    """Read columns as the texts that they are written as; empty ones are null."""
+    return _read(source, dict.fromkeys(names, pa.string())).select(names)
+
+
+def _read(source: Source, types: dict[str, pa.DataType]) -> pa.Table:
+    with source.open() as file:
+        if source.format.is_delimited:
+            return _read_delimited(source, file, types)
+        return _read_json_lines(file, types)
+
+
+def _read_delimited(
+    source: Source, file: pa.NativeFile, types: dict[str, pa.DataType]
+) -> pa.Table:
+    import pyarrow.csv as pc  # noqa: PLC0415 - late
+
+    style = source.style
+    parse = pc.ParseOptions(delimiter=style.delimiter_of(source.format))
+    convert = pc.ConvertOptions(decimal_point=style.decimal)
+    if types:
+        convert = pc.ConvertOptions(
+            column_types=types,
+            include_columns=list(types),
+            null_values=[""],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+        )
+    return pc.read_csv(file, parse_options=parse, convert_options=convert)
+
+
+def _read_json_lines(file: pa.NativeFile, types: dict[str, pa.DataType]) -> pa.Table:
+    import pyarrow.json as pj  # noqa: PLC0415 - late
+
+    if not types:
+        return pj.read_json(file)
+    schema = pa.schema(list(types.items()))
+    return pj.read_json(file, parse_options=pj.ParseOptions(explicit_schema=schema))
+
+
+def parse_times(texts: pa.ChunkedArray, date_format: str | None) -> pa.ChunkedArray:
+    """Parse times in a format of `strptime`, or in ISO 8601 without one.
+
+    They are timestamps in seconds if all have whole ones, else in nanoseconds; in UTC
+    if they have a zone. Raises `pa.ArrowInvalid` if one is no such time.
+    """
+    if date_format is not None:
+        return _parse_dates(texts, date_format)
+    zoned = functions.match_substring_regex(texts, r"(Z|[+-]\d\d(:?\d\d)?)$")
+    zoned = functions.and_(zoned, functions.match_substring_regex(texts, r"\d:\d"))
+    zone = "UTC" if functions.any(zoned).as_py() else None
+    fractions = functions.match_substring_regex(texts, r":\d\d[.,]\d")
+    unit = "ns" if functions.any(fractions).as_py() else "s"
+    return texts.cast(pa.timestamp(unit, zone))
+
+
+def _parse_dates(texts: pa.ChunkedArray, date_format: str) -> pa.ChunkedArray:
+    before, fraction, after = date_format.partition("%f")
+    if not fraction:
+        return functions.strptime(texts, format=date_format, unit="s")
+    # Arrow's `strptime` has no %f.
+    parts = functions.extract_regex(texts, pattern=_FRACTION)
+    whole = functions.binary_join_element_wise(
+        functions.struct_field(parts, "before"),
+        functions.struct_field(parts, "after"),
+        "",
+    )
+    seconds = functions.strptime(
+        functions.coalesce(whole, texts), format=before.rstrip(".,") + after, unit="s"
+    )
+    digits = functions.struct_field(parts, "fraction")
+    padded = functions.utf8_rpad(functions.coalesce(digits, "0"), width=9, padding="0")
+    passed = padded.cast(pa.int64()).cast(pa.duration("ns"))
+    zone = seconds.type.tz
+    return functions.add_checked(seconds.cast(pa.timestamp("ns", zone)), passed)

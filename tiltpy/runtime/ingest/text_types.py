@@ -1,0 +1,206 @@
+"""Types of columns read from text, as their input declares them.
+
+A reader of CSV or JSON guesses types from the values: prices that happen to be whole
+numbers are integers to it. Here the columns of an input get the types that it declares,
+and a value that has none is an error with its line and column in the file. A column
+that is declared a string is read again as text, `007` too.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import pyarrow as pa
+
+from tiltpy import arrow_functions as functions
+from tiltpy.errors import DataError
+from tiltpy.ir.nodes import Input
+from tiltpy.messages import article
+from tiltpy.runtime.arrays.views import arrow_type
+from tiltpy.runtime.arrow.select_columns import Choice, choose_columns
+from tiltpy.runtime.arrow.sources import Source
+from tiltpy.runtime.arrow.text_faults import (
+    first_failure,
+    guess_date_format,
+    place_of_value,
+    wrong_encoding,
+)
+from tiltpy.runtime.arrow.text_files import parse_times, read_as_text
+from tiltpy.runtime.ingest.binding import InputBinding, complete_input
+from tiltpy.types import STRING, Scalar, columns
+
+
+def cast_as_declared(
+    table: pa.Table, declared: Input, binding: InputBinding, source: Source
+) -> pa.Table:
+    """Cast the columns of an input in a table to the input's types.
+
+    `binding` says which columns are those of `declared`; `source` is what the table was
+    read from. Raises `DataError` with the place of the first value that has not the
+    type.
+    """
+    text = _Columns(table, declared.name, source)
+    choice = _choose(text, complete_input(declared, binding), binding.column)
+    for name in choice.columns:
+        text.check_encoding(name)
+    for name in choice.times:
+        text.make_times(name)
+    for (name, *inner), (_, scalar) in zip(
+        choice.payload, columns(declared.type), strict=True
+    ):
+        if not inner:
+            text.make_values(name, scalar)
+    return text.table
+
+
+def _choose(text: "_Columns", declared: Input, column: str | None) -> Choice:
+    """Choose the columns; texts in the format of dates are candidates for times."""
+    try:
+        return choose_columns(declared, column, text.schema_with_dates())
+    except DataError as error:
+        hint = text.hint_dates()
+        if hint is None:
+            raise
+        raise DataError(f"{error}; {hint}") from error
+
+
+@dataclass(slots=True)
+class _Columns:
+    """The table of an input, whose columns get their types one by one."""
+
+    table: pa.Table
+    input: str
+    source: Source
+
+    def schema_with_dates(self) -> pa.Schema:
+        """Make the schema, in which texts like dates in the given format are times."""
+        schema, form = self.table.schema, self.source.style.date_format
+        if form is None:
+            return schema
+        for index, field in enumerate(schema):
+            first = self.table.column(index).drop_null()[:1]
+            if field.type == pa.string() and _are_times(first, form):
+                schema = schema.set(index, field.with_type(pa.timestamp("s")))
+        return schema
+
+    def hint_dates(self) -> str | None:
+        """Hint at `--date-format`, where a column is of dates that are not ISO 8601."""
+        for field in self.table.schema:
+            if field.type == pa.string():
+                texts = self.table.column(field.name)
+                form = guess_date_format(texts, parse_times)
+                if form is not None:
+                    return f"if '{field.name}' is, add --date-format '{form}'"
+        return None
+
+    def check_encoding(self, name: str) -> None:
+        """Refuse a column of bytes that are no text."""
+        column = self.table.column(name)
+        try:
+            column.validate(full=True)
+            if not pa.types.is_binary(column.type):
+                return
+        except pa.ArrowInvalid:
+            pass
+        fault = wrong_encoding(self.source)
+        if fault is not None:
+            raise DataError(fault, input=self.input, column=name)
+
+    def make_times(self, name: str) -> None:
+        """Parse a column of times, but for what is of times or ticks already."""
+        kind = self.table.schema.field(name).type
+        form = self.source.style.date_format
+        json_stamp = self.source.format.name == "JSON lines" and kind == "timestamp[s]"
+        if kind != pa.string() and not json_stamp and form is None:
+            return
+        texts = self._texts(name)
+        wanted = "a time like 2024-03-01 09:30:00" if form is None else f"'{form}'"
+        parse = partial(parse_times, date_format=form)
+        self._convert(name, texts, parse, wanted, "mend it, or drop the row")
+
+    def make_values(self, name: str, scalar: Scalar) -> None:
+        """Cast a payload column to the type of its input."""
+        kind, wanted = self.table.schema.field(name).type, arrow_type(scalar)
+        if scalar == STRING:
+            self._set(name, self._texts(name))
+        elif scalar.kind == "time" and not pa.types.is_integer(kind):
+            self.make_times(name)
+        elif kind != wanted and not (pa.types.is_nested(kind) or scalar.is_temporal):
+            column = self.table.column(name)
+            if scalar.is_number and first_failure(column, _cast(wanted)) is None:
+                self._set(name, column.cast(wanted))
+            else:
+                self._parse_values(name, scalar, wanted)
+
+    def _parse_values(self, name: str, scalar: Scalar, wanted: pa.DataType) -> None:
+        """Parse the texts of numbers and bools."""
+        texts = self._texts(name)
+        if self.source.format.is_delimited:
+            texts = functions.if_else(
+                functions.is_in(texts, value_set=pa.array(NULLS)), None, texts
+            )
+        numbers, decimal = texts, self.source.style.decimal
+        if decimal != "." and scalar.is_float:
+            numbers = functions.replace_substring(texts, decimal, ".")
+        way_out = "mend it, or leave it empty for φ"
+        self._convert(name, numbers, _cast(wanted), article(scalar), way_out, texts)
+
+    def _texts(self, name: str) -> pa.ChunkedArray:
+        column = self.table.column(name)
+        if column.type == pa.string() and not self.source.format.is_delimited:
+            return column
+        try:
+            return read_as_text(self.source, [name]).column(0)
+        except pa.ArrowInvalid:  # numbers of JSON are no strings
+            return column.cast(pa.string())
+
+    def _convert(
+        self,
+        name: str,
+        values: pa.ChunkedArray,
+        convert: Callable[[pa.ChunkedArray], pa.ChunkedArray],
+        wanted: str,
+        way_out: str,
+        texts: pa.ChunkedArray | None = None,
+    ) -> None:
+        row = first_failure(values, convert)
+        if row is None:
+            self._set(name, convert(values))
+            return
+        found = str((values if texts is None else texts)[row])
+        raise DataError(
+            f"found '{found}' at {place_of_value(self.source, row, name)}, expected "
+            f"{wanted}; {self._advise_option(values, found) or way_out}",
+            input=self.input,
+            column=name,
+        )
+
+    def _advise_option(self, values: pa.ChunkedArray, found: str) -> str | None:
+        form = guess_date_format(values, parse_times)
+        if form is not None and self.source.style.date_format is None:
+            return f"add --date-format '{form}'"
+        if self.source.style.decimal == "." and "," in found:
+            with_point = pa.chunked_array([[found.replace(",", ".")]])
+            if first_failure(with_point, _cast(pa.float64())) is None:
+                return "if it is a decimal comma, add --decimal ,"
+        return None
+
+    def _set(self, name: str, values: pa.ChunkedArray) -> None:
+        index = self.table.schema.get_field_index(name)
+        self.table = self.table.set_column(index, name, values)
+
+
+def _cast(wanted: pa.DataType) -> Callable[[pa.ChunkedArray], pa.ChunkedArray]:
+    return lambda values: values.cast(wanted)
+
+
+NULLS = ("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND",
+         "1.#QNAN", "N/A", "NA", "NULL", "NaN", "n/a", "nan", "null")  # fmt: skip
+"""What Arrow takes for null in CSV."""
+
+
+def _are_times(texts: pa.ChunkedArray, form: str) -> bool:
+    return (
+        len(texts) > 0
+        and first_failure(texts, partial(parse_times, date_format=form)) is None
+    )
