@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import tiltpy as tilt
+from tests.costs import default_span_costs
 from tests.datasets import joined, prices, write_dataset
 from tiltpy.cli.main import main
 from tiltpy.memory_sizes import size_of
@@ -272,3 +273,34 @@ def test_an_interrupt_leaves_nothing(tmp_path: Path) -> None:
         rest = process.stdout.read()
     assert rest == "interrupted\n"
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("disorder", [False, True])
+def test_long_files_are_read_piece_by_piece(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, disorder: bool
+) -> None:
+    """Rows out of order are no error: then the whole file is read."""
+    table = prices(5000)
+    if disorder:
+        table = pa.concat_tables([table.slice(0, 4000), table.slice(3990)])
+        rows = np.arange(len(table))
+        rows[[4200, 4300]] = rows[[4300, 4200]]
+        table = table.take(pa.array(rows))
+    path, target = tmp_path / "x.parquet", tmp_path / "o.parquet"
+    pq.write_table(table, path, row_group_size=700)
+    text = "unit s\ninput x : { price: f64 } point time time order seq\n"
+    for body in BODIES:
+        source = tmp_path / "q.tilt"
+        source.write_text(
+            text + body.replace("]", "].price").replace("t].price =", "t] =")
+        )
+        query = tilt.load(source)
+        expected = query.run(x=table).to_arrow()
+        with default_span_costs(file_rows=1), monkeypatch.context() as patch:
+            if not disorder:
+                patch.setattr("tiltpy.api.run_parts", None)
+            code = main(
+                ["run", str(source), "--input", f"{path}", "--output", f"{target}"]
+            )
+        assert code == 0
+        assert pq.read_table(target).equals(expected)

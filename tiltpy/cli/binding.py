@@ -10,16 +10,22 @@ import tiltpy as tilt
 from tiltpy.cli import arguments, times
 from tiltpy.cli.arguments import ArgumentsError
 from tiltpy.cli.text_options import PIPE, TextOptions, add_text_options, is_pipe
+from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.errors import DataError
 from tiltpy.inputs import BoundFrame
 from tiltpy.ir.nodes import Input
 from tiltpy.runtime.arrow.files import read_source
 from tiltpy.runtime.arrow.formats import FileFormat, format_of
+from tiltpy.runtime.arrow.parquet_scan import ParquetScan, rows_of
 from tiltpy.runtime.concurrency.offload import offload
 from tiltpy.runtime.ingest.text_types import cast_as_declared
+from tiltpy.runtime.results.file_sink import FileTarget, Target
 from tiltpy.types import Unit
 
 Reader = Callable[[Path], object]
+
+SPACIOUS = "2GB"
+"""Memory with which a run over files reads whole row groups."""
 
 
 def add_binding_arguments(parser: ArgumentParser) -> None:
@@ -95,6 +101,33 @@ def _is_dataset(path: Path) -> bool:
 def must_stream(paths: Iterable[Path], memory: str | None) -> bool:
     """Tell whether a run reads its inputs piece by piece."""
     return memory is not None or any(_is_dataset(path) for path in paths)
+
+
+def may_stream(
+    query: tilt.CompiledQuery,
+    options: Mapping[str, object],
+    targets: Mapping[str, Target],
+) -> bool:
+    """Tell whether a run over files may read them piece by piece, and does so faster.
+
+    Its results are those of a run over all rows, in the same order; and that run can
+    follow, as files are written whole or not at all.
+    """
+    if any(declared.keys for declared in query.query.inputs):
+        return False
+    if not all(isinstance(target, FileTarget) for target in targets.values()):
+        return False
+    frames = [options[declared.name] for declared in query.query.inputs]
+    scans = [
+        frame.frame
+        for frame in frames
+        if isinstance(frame, BoundFrame) and isinstance(frame.frame, ParquetScan)
+    ]
+    if len(scans) < len(frames):
+        return False
+    if "memory" in options:  # a name that a run leaves free
+        return False
+    return sum(map(rows_of, scans)) >= DEFAULT_COSTS.spans.file_rows
 
 
 def known_format(path: Path) -> FileFormat:

@@ -1,14 +1,14 @@
 """`tilt run`: a query over files, to the screen or to files."""
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable
-from typing import get_args
+from collections.abc import Iterable, Mapping
+from typing import Any, get_args
 
 import tiltpy as tilt
 from tiltpy.api import MEMORY
 from tiltpy.cli import arguments
 from tiltpy.cli.arguments import ArgumentsError
-from tiltpy.cli.binding import input_paths, must_stream
+from tiltpy.cli.binding import SPACIOUS, input_paths, may_stream, must_stream
 from tiltpy.cli.console import read_query
 from tiltpy.cli.on_spark import (
     add_spark_arguments,
@@ -24,6 +24,7 @@ from tiltpy.cli.outputs import (
 )
 from tiltpy.cli.progress import Progress
 from tiltpy.cli.run_options import add_run_options, read_run_options
+from tiltpy.runtime.results.file_sink import Target
 from tiltpy.runtime.results.key_columns import Order
 
 
@@ -42,7 +43,7 @@ def add_run_arguments(parser: ArgumentParser) -> None:
         metavar="SIZE",
         help=f"read Parquet files piece by piece and hold no more than this, as in 2GB "
         f"(datasets of several files always are read so, by default with {MEMORY}, but "
-        "with --sort)",
+        "with --sort; long files are where that is faster and gives the same rows)",
     )
     parser.add_argument(
         "--check-reductions",
@@ -79,6 +80,9 @@ def run(args: Namespace) -> int:
             "--sort is for outputs by key, and the query has no input by key; leave it "
             "out"
         )
+    whole = streamed or args.sort or args.check_reductions or not targets
+    if not whole and _stream_files(query, options, targets, args):
+        return 0
     with Progress() as progress:
         options["progress"] = progress
         if streamed:
@@ -93,3 +97,25 @@ def run(args: Namespace) -> int:
         else:
             show_outputs(query, results, args.limit)
     return 0
+
+
+def _stream_files(
+    query: tilt.CompiledQuery,
+    options: dict[str, Any],
+    targets: Mapping[str, Target],
+    args: Namespace,
+) -> bool:
+    """Run over long files piece by piece, if that is faster and goes well.
+
+    Otherwise nothing is written: over all rows at once it may go well, and what is
+    wrong is said of all of them.
+    """
+    if not may_stream(query, options, targets):
+        return False
+    try:
+        with Progress() as progress:
+            results = query.stream(memory=SPACIOUS, progress=progress, **options)
+            write_outputs(results, targets, args)
+    except tilt.TiltError:
+        return False
+    return True

@@ -118,8 +118,9 @@ class _Stream:
             name: part for part in self.parts for name in part.group.query.outputs
         }
         widest = max((input_bytes(declared) for declared in query.inputs), default=1)
-        batch = memory // (8 * costs.row_copies * widest)
-        batch = min(max(batch, 1), costs.batch_rows)
+        # Rows of several inputs wait for one another.
+        share = costs.row_copies * (2 if len(query.inputs) == 1 else 8)
+        batch = min(max(memory // (share * widest), 1), costs.batch_rows)
         self.inputs: dict[str, InputSource] = {}
         for declared in query.inputs:
             low = self._low(declared.name)

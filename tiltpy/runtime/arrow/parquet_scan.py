@@ -19,6 +19,7 @@ from tiltpy.argument_checks import check_path
 from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.errors import DataError
 from tiltpy.runtime.concurrency.offload import offload
+from tiltpy.runtime.concurrency.pipeline import draw_ahead
 from tiltpy.types import NANOSECONDS, Unit
 
 if TYPE_CHECKING:
@@ -66,8 +67,13 @@ class ParquetScan:
         """Read the columns `names`, `rows` at most at once, in time order.
 
         `times` skips row groups that lie before it, and orders the files; without it,
-        or without statistics, they stay in order.
+        or without statistics, they stay in order. Another thread reads a batch ahead.
         """
+        return draw_ahead(self._batches(names, rows, times))
+
+    def _batches(
+        self, names: Sequence[str], rows: int, times: "ScanRange | None"
+    ) -> Iterator[RowBatch]:
         schema = self.schema
         types = {name: schema.field(name).type for name in names}
         for path in self._in_order(times):
@@ -236,7 +242,7 @@ def _tables(
     batches = file.iter_batches(rows, row_groups=groups, columns=list(names))
     while True:
         try:
-            batch = offload(lambda: next(batches, None))
+            batch = next(batches, None)
         except (OSError, pa.ArrowException) as error:
             raise unreadable(path, error) from error
         if batch is None:

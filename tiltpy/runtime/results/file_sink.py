@@ -1,4 +1,7 @@
-"""Files and pipes of the results of a run, written span by span, files all or none."""
+"""Files and pipes of the results of a run, written span by span, files all or none.
+
+Another thread writes what one span made while the next one is computed.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
@@ -14,7 +17,7 @@ from tiltpy.errors import DataError
 from tiltpy.runtime.arrow.files import reason, replace_files
 from tiltpy.runtime.arrow.formats import FileFormat, format_of
 from tiltpy.runtime.arrow.table_writers import Pipe, TableWriter, make_writer
-from tiltpy.runtime.concurrency.offload import offload
+from tiltpy.runtime.concurrency.pipeline import TaskBehind
 from tiltpy.runtime.results.result import OutputTable, Result
 
 
@@ -56,8 +59,9 @@ class _OutputFile:
         self, sink: pa.NativeFile, target: Target, schema: pa.Schema, limit: int | None
     ) -> None:
         self._sink = sink
-        self._writer: TableWriter | None = make_writer(sink, target.format, schema)
-        """None while another thread writes, which may outlast an interrupt."""
+        self._writer: TableWriter = make_writer(sink, target.format, schema)
+        self._behind = TaskBehind()
+        """What is being written, which may outlast an interrupt."""
         at_once = isinstance(target, PipeTarget)  # whose reader waits for rows
         self._collected = 1 if at_once else DEFAULT_COSTS.reading.row_group
         self._tables: list[pa.Table] = []
@@ -83,36 +87,29 @@ class _OutputFile:
     def finish(self) -> None:
         """Write the collected tables, and close the file."""
         self._flush()
-        self._write(self._close)
+        self._behind.begin(self._close)
+        self._behind.wait()
 
     def abandon(self) -> None:
         """Close an incomplete file, unless another thread still writes to it."""
-        if self._writer is not None:
+        if not self._behind.is_busy:
             with suppress(pa.ArrowException, OSError):
-                self._close(self._writer)
+                self._close()
 
     def _flush(self) -> None:
         if self._tables:
             table = pa.concat_tables(self._tables)
-            self._write(partial(_append, self._sink, table))
+            self._behind.begin(partial(self._append, table))
             self._tables.clear()
             self._rows = 0
 
-    def _write(self, work: Callable[[TableWriter], None]) -> None:
-        """Use the writer beside the caller's thread."""
-        writer, self._writer = self._writer, None
-        assert writer is not None
-        offload(partial(work, writer))
-        self._writer = writer
+    def _append(self, table: pa.Table) -> None:
+        self._writer.write_table(table)
+        self._sink.flush()
 
-    def _close(self, writer: TableWriter) -> None:
-        writer.close()
+    def _close(self) -> None:
+        self._writer.close()
         self._sink.close()
-
-
-def _append(sink: pa.NativeFile, table: pa.Table, writer: TableWriter) -> None:
-    writer.write_table(table)
-    sink.flush()
 
 
 def write_results(
