@@ -192,6 +192,9 @@ class SpanCosts:
     """Rows of a batch for each that comes before the others, at least (pieces)."""
     waiting_batches: int = 64
     """Full batches of rows that may have one stamp."""
+    long_groups: int = 1 << 9
+    """Rows of a key on average from which on they move as a whole: a slice of a column
+    takes as long as a hundred rows that move one by one (pieces)."""
     string_bytes: int = 16
     """The bytes that a string is taken to have where nobody has seen it."""
     file_rows: int = 1 << 20

@@ -18,6 +18,7 @@ import pytest
 import tiltpy as tilt
 from tests.compare import first_difference
 from tests.compiled import snapshots
+from tests.costs import default_span_costs
 from tests.datasets import joined
 from tests.engines.test_out_of_core import in_batches
 from tests.keyed import (
@@ -38,6 +39,7 @@ from tests.random.keyed_queries import (
 from tiltpy.compiler.options import CompileOptions
 from tiltpy.compiler.output_selection import split_by_keys
 from tiltpy.compiler.query_kernels import Compiler
+from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.engines import keyed_engine
 from tiltpy.engines.out_of_core import stream
 from tiltpy.interpreter.evaluate import Snapshot
@@ -176,8 +178,10 @@ def test_streams_by_key_equal_the_interpreter(
             case, random = draw_case(kind, seed), Random(seed)  # noqa: S311
             setting = random_keyed_setting(random)
             total += 1
+            groups = random.choice((0, DEFAULT_COSTS.spans.long_groups))
             try:
-                parts = list(stream_case(case, setting, random))
+                with default_span_costs(long_groups=groups):
+                    parts = list(stream_case(case, setting, random))
             except tilt.QueryError as error:
                 assert error.code == "E0305", error  # noqa: PT017
                 refused += 1

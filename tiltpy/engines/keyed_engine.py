@@ -242,7 +242,7 @@ class KeyedEngine:
         held, edges, heads = {}, {}, {}
         for name, each in state.held.items():
             held[name], ended, heads[name] = each.take(codes, slots)
-            edges[name] = RowEdges.of(held[name])
+            edges[name] = RowEdges.of(held[name], points=each.points)
             for progress in state.outputs.values():
                 if name in progress.reach:
                     progress.extend(codes, np.full(count, LATEST), ended)

@@ -14,7 +14,13 @@ from tiltpy.runtime.ingest.group_by_code import offsets_of
 from tiltpy.runtime.ingest.key_dictionary import KeyDictionary
 from tiltpy.runtime.ingest.keys import Groups
 from tiltpy.runtime.ingest.read_input import InputRows
-from tiltpy.runtime.keyed.join import concat_keys, join_by_key, no_rows, select_keys
+from tiltpy.runtime.keyed.join import (
+    concat_keys,
+    drop_first,
+    join_by_key,
+    no_rows,
+    select_keys,
+)
 from tiltpy.runtime.keyed.row_store import RowStore
 from tiltpy.runtime.keyed.snapshots import KeyedSnapshots
 from tiltpy.types import ENDLESS, Scalar, Type
@@ -128,6 +134,15 @@ class HeldRows:
         self, codes: I64Array, rows: KeyedSnapshots, horizon: Times, last_rows: int
     ) -> None:
         """Put back the rows of keys that end after `horizon`, and the last before."""
+        if self.points:
+            offsets = offsets_of(rows.counts)
+            first, stop = offsets[:-1], offsets[1:]
+            ended = search_slices(rows.ends, first, stop, horizon, "right")
+            if last_rows:
+                before = search_slices(rows.starts, first, stop, horizon, "left")
+                ended = np.maximum(first, np.minimum(ended, before - last_rows))
+            self.store.put(codes, drop_first(rows, ended - first))
+            return
         keys = np.repeat(np.arange(len(codes)), rows.counts)
         needed = rows.ends > horizon[keys]
         if last_rows:

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.runtime.arrays.dictionary import Strings
 from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.pool import allocate
@@ -72,6 +73,8 @@ def join_by_key(parts: Sequence[KeyedSnapshots], payload: Type) -> KeyedSnapshot
         return (nonempty or list(parts))[0]
     counts = np.sum([part.counts for part in nonempty], axis=0)
     total = int(counts.sum())
+    if total >= DEFAULT_COSTS.spans.long_groups * len(counts):
+        return _join_slices(nonempty, counts, payload)
     begins = counts.cumsum() - counts
     places = []
     for part in nonempty:
@@ -83,6 +86,56 @@ def join_by_key(parts: Sequence[KeyedSnapshots], payload: Type) -> KeyedSnapshot
         starts[rows], ends[rows] = part.starts, part.ends
     return KeyedSnapshots(
         starts, ends, _join_columns(nonempty, places, payload), counts
+    )
+
+
+def _join_slices(
+    parts: Sequence[KeyedSnapshots], counts: I64Array, payload: Type
+) -> KeyedSnapshots:
+    """Join the rows of keys that have many: each part's move as a whole."""
+    offsets = [np.append(0, part.counts.cumsum()).tolist() for part in parts]
+    slices = [
+        (number, slice(each[key], each[key + 1]))
+        for key in range(len(counts))
+        for number, each in enumerate(offsets)
+        if each[key] < each[key + 1]
+    ]
+    starts = np.concatenate([parts[number].starts[rows] for number, rows in slices])
+    ends = np.concatenate([parts[number].ends[rows] for number, rows in slices])
+    joined = []
+    for column, (_, scalar) in enumerate(columns(payload)):
+        several, strings = with_one_dictionary(
+            [(part.columns[column], len(part.starts)) for part in parts]
+        )
+        values = allocate(scalar, len(starts))[: len(starts)]
+        of_keys = [several[number].values[rows] for number, rows in slices]
+        np.concatenate(of_keys, out=values, casting="unsafe")
+        validity = None
+        if any(each.validity is not None for each in several):
+            valid = [
+                each.valid(len(part.starts))
+                for each, part in zip(several, parts, strict=True)
+            ]
+            validity = pack_validity(
+                np.concatenate([valid[number][rows] for number, rows in slices])
+            )
+        joined.append(Column(values, validity, strings=strings))
+    return KeyedSnapshots(starts, ends, tuple(joined), counts)
+
+
+def drop_first(rows: KeyedSnapshots, dropped: I64Array) -> KeyedSnapshots:
+    """Drop so many of the first rows of each key."""
+    if not dropped.any():
+        return rows
+    counts = rows.counts - dropped
+    begins = rows.counts.cumsum() - rows.counts + dropped
+    shift = begins - (counts.cumsum() - counts)
+    numbers = np.arange(int(counts.sum())) + np.repeat(shift, counts)
+    return KeyedSnapshots(
+        rows.starts[numbers],
+        rows.ends[numbers],
+        tuple(_take_values(column, numbers) for column in rows.columns),
+        counts,
     )
 
 
@@ -133,10 +186,12 @@ def _join_columns(
             [(part.columns[number], len(part.starts)) for part in parts]
         )
         values = allocate(scalar, total)[:total]
-        valid = np.ones(total, np.bool_)
+        nullable = any(column.validity is not None for column in several)
+        valid = np.ones(total if nullable else 0, np.bool_)
         for column, rows in zip(several, places, strict=True):
             values[rows] = column.values[: len(rows)]
-            valid[rows] = column.valid(len(rows))
+            if nullable:
+                valid[rows] = column.valid(len(rows))
         joined.append(Column(values, pack_validity(valid), strings=strings))
     return tuple(joined)
 

@@ -51,11 +51,15 @@ class RowEdges:
         return RowEdges(*(np.full(keys, EARLIEST) for _ in range(3)))
 
     @staticmethod
-    def of(rows: KeyedSnapshots) -> "RowEdges":
-        """Find those of some rows."""
+    def of(rows: KeyedSnapshots, *, points: bool) -> "RowEdges":
+        """Find those of some rows, which may be known to be `points`."""
         edges = RowEdges.none(len(rows.counts))
         some = np.flatnonzero(rows.counts)
-        if len(some):
+        if points:
+            last = rows.counts.cumsum()[some] - 1
+            edges.ends[some] = edges.settled[some] = rows.ends[last]
+            edges.newest[some] = rows.starts[last]
+        elif len(some):
             begins = (rows.counts.cumsum() - rows.counts)[some]
             edges.ends[some] = np.maximum.reduceat(rows.ends, begins)
             times = np.where(rows.ends < ENDLESS, rows.ends, rows.starts)
@@ -200,7 +204,8 @@ class KeyProgress:
             if self.end is None:
                 end = np.full_like(end, ENDLESS)
         domains = Domains(np.where(wanted, start, 0), np.where(wanted, end, 0))
-        ranges = KeyedRanges(domains, begin, until)
+        # One from before all time would make each key a run of its own.
+        ranges = KeyedRanges(domains, np.maximum(begin, start), until)
         return KeyPlan(codes, ranges, ends, edges, clock.high, clock.final)
 
     def _look_behind(self, ends: Times, edges: RowEdges) -> Times:

@@ -255,8 +255,10 @@ class KeyedRun:
             self.refusal = vector
         else:
             self.vector, served = vector, vector.some
-        joined = self._count_joined(int(work.sum()))
-        yield from plan_keys(work, wanted, forced, served, self.costs, joined)
+        joined, costs = self._count_joined(int(work.sum())), self.costs
+        if not self.whole:  # then to start a run for each key, span by span, adds up
+            costs = replace(costs, many_rows=max(costs.many_rows, costs.batch_rows))
+        yield from plan_keys(work, wanted, forced, served, costs, joined)
 
     def _count_joined(self, rows: int) -> int:
         workers = self.options.workers or default_workers()

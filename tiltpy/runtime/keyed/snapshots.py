@@ -46,7 +46,8 @@ class KeyedSnapshots:
         """Keep those that a mask selects."""
         if mask.all():
             return self
-        counts = np.bincount(self._keys()[mask], minlength=len(self.counts))
+        offsets = np.append(0, self.counts.cumsum())
+        counts = np.diff(np.flatnonzero(mask).searchsorted(offsets))
         columns = tuple(keep_values(column, mask) for column in self.columns)
         return KeyedSnapshots(self.starts[mask], self.ends[mask], columns, counts)
 
