@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tests.runtime.execution.fences import Fences
 from tiltpy.codegen import jit
 from tiltpy.codegen.llvm.module import emit_module
+from tiltpy.codegen.llvm.packing import Packing, packing_of
 from tiltpy.codegen.machine_code import Drivers, MachineCode, host
 from tiltpy.loops.build import i64
 from tiltpy.loops.nodes import Array, For, LoopKernel, Stmt, Var
@@ -80,10 +81,10 @@ class Trial:
         """All of it."""
         return LoopKernel((), tuple(self.arrays), tuple(self.body))
 
-    def run(self, *, packs: bool | None = None) -> None:
-        """Compile and execute; `packs`: whether registers are packed."""
+    def run(self, packing: Packing | None = None) -> None:
+        """Compile and execute; `packing`: another than the machine's."""
         slots = np.array([m.ctypes.data for m in self.arrays.values()], np.int64)
-        emit = partial(emit_module, packs=PACKS if packs is None else packs)
+        emit = partial(emit_module, packing=packing or packing_of(HOST.features))
         with patch.object(jit, "_emit", emit):
             code = compiled(self.kernel())  # which lives until it has run
         code.call(slots.ctypes.data)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tests.loops.trials import PACKS, I, Trial, same
+from tests.loops.trials import I, Trial, same
 from tiltpy.abi.signature import LANES
 from tiltpy.codegen.llvm.module import emit_module
 from tiltpy.loops.build import add, i64, load, mul
@@ -108,5 +108,5 @@ def test_machines_that_cannot_fuse_divide(scalar: Scalar, trial: Trial) -> None:
         trial, scalar, np.ones(LANES, dtype_of(scalar)), np.ones(1, dtype_of(scalar))
     )
     kernel = trial.kernel()
-    assert "llvm.fma" in emit_module(kernel, packs=PACKS)
-    assert "llvm.fma" not in emit_module(kernel, packs=PACKS, fuses=False)
+    assert "llvm.fma" in emit_module(kernel)
+    assert "llvm.fma" not in emit_module(kernel, fuses=False)

@@ -18,7 +18,7 @@ from tiltpy.codegen.llvm.expressions import Expressions
 from tiltpy.codegen.llvm.instructions import HINTS, Instructions
 from tiltpy.codegen.llvm.lanes import Value, widen
 from tiltpy.codegen.llvm.operators import kind_of
-from tiltpy.codegen.llvm.packing import emit_pack, emit_packing_loop
+from tiltpy.codegen.llvm.packing import Packing, emit_pack
 from tiltpy.loops.nodes import (
     Assign,
     Branch,
@@ -39,13 +39,14 @@ from tiltpy.loops.widths import wide_variables
 from tiltpy.types import I64
 
 
-def emit_module(kernel: LoopKernel, *, packs: bool = False, fuses: bool = True) -> str:
+def emit_module(
+    kernel: LoopKernel, *, packing: Packing = Packing.LOOP, fuses: bool = True
+) -> str:
     """Emit the LLVM IR of a kernel: `void kernel(ptr slots, ptr stop)`.
 
-    `packs`: the machine has instructions that pack the lanes of a register; `fuses`:
-    such that multiply and add in one.
+    `fuses`: the machine has instructions that multiply and add in one.
     """
-    body = _Body(kernel, packs=packs, fuses=fuses)
+    body = _Body(kernel, packing=packing, fuses=fuses)
     outer = Instructions()
     arguments = ["ptr %slots", "ptr %stop"]
     for _, index in kernel.numbers:
@@ -83,8 +84,8 @@ def _slot(code: Instructions, index: int) -> str:
 class _Body:
     """Emits a kernel's statements into one LLVM function."""
 
-    def __init__(self, kernel: LoopKernel, *, packs: bool, fuses: bool) -> None:
-        self.packs = packs
+    def __init__(self, kernel: LoopKernel, *, packing: Packing, fuses: bool) -> None:
+        self.packing = packing
         self.code = Instructions()
         self.places: dict[Var, str] = {}
         arrays = {array: f"%array{i}" for i, array in enumerate(kernel.arrays)}
@@ -150,8 +151,8 @@ class _Body:
         kind, text = to_memory(self.code, array.type, value)
         mask = self.expressions.wide(pack.mask)
         address = self.memory.address(array, self.expressions.scalar(pack.index))
-        emit = emit_pack if self.packs else emit_packing_loop
-        emit(self.code, kind, text, mask, address, size_of(array.type))
+        size = size_of(array.type)
+        emit_pack(self.code, kind, text, mask, address, size, packing=self.packing)
 
     def pour(self, pour: Pour) -> None:
         done = Var(f"poured {len(self.places)}", I64)

@@ -1,13 +1,51 @@
 """Storing the lanes of a vector that a mask selects, one after another."""
 
+from collections.abc import Sequence
+from enum import Enum
+
 from tiltpy.abi.signature import LANES
 from tiltpy.codegen.llvm.instructions import Instructions, element, suffix, wide
 from tiltpy.codegen.llvm.lanes import to_bits
 
 HALF = LANES // 2
+_TABLE = "@lanes_of_bits"
+
+
+class Packing(Enum):
+    """How a machine packs the lanes of a register."""
+
+    COMPRESS = "compress"
+    PERMUTE = "permute"
+    LOOP = "loop"
+
+
+def packing_of(features: str) -> Packing:
+    """Choose how a machine with these features packs."""
+    if "+avx512f" in features:
+        return Packing.COMPRESS
+    return Packing.PERMUTE if "+avx2" in features else Packing.LOOP
 
 
 def emit_pack(
+    code: Instructions,
+    kind: str,
+    text: str,
+    mask: str,
+    address: str,
+    size: int,
+    *,
+    packing: Packing,
+) -> None:
+    """Store the selected lanes, and up to `LANES` entries in all."""
+    emit = {
+        Packing.COMPRESS: _emit_compressed,
+        Packing.PERMUTE: _emit_permuted,
+        Packing.LOOP: _emit_loop,
+    }[packing]
+    emit(code, kind, text, mask, address, size)
+
+
+def _emit_compressed(
     code: Instructions, kind: str, text: str, mask: str, address: str, size: int
 ) -> None:
     """Compress lanes in a register and store it: fast, where the machine can.
@@ -22,7 +60,80 @@ def emit_pack(
     code.do(f"store {kind} {packed}, ptr {address}, align {size}")
 
 
-def emit_packing_loop(
+def _emit_permuted(
+    code: Instructions, kind: str, text: str, mask: str, address: str, size: int
+) -> None:
+    """Permute the lanes of each register by a table of what bits select, and store it.
+
+    Registers have 256 bits, half of which are used of entries of a byte or two.
+    """
+    lanes = 4 if size == 8 else HALF
+    entry = element(kind)
+    bits = to_bits(code, mask)
+    for first in range(0, LANES, lanes):
+        part = f"<{lanes} x {entry}>"
+        order = _order(range(first, first + lanes))
+        values = code.value(f"shufflevector {kind} {text}, {kind} poison, {order}")
+        moved = code.value(f"lshr i{LANES} {bits}, {first}")
+        selected = code.value(f"trunc i{LANES} {moved} to i8")
+        if lanes < HALF:
+            selected = code.value(f"and i8 {selected}, {(1 << lanes) - 1}")
+        packed = _permute(code, part, values, size, _selected_lanes(code, selected))
+        code.do(f"store {part} {packed}, ptr {address}, align {size}")
+        count = code.call("llvm.ctpop.i8", "i8", ["i8"], selected)
+        number = code.value(f"zext i8 {count} to i64")
+        address = code.value(
+            f"getelementptr inbounds {entry}, ptr {address}, i64 {number}"
+        )
+
+
+def _selected_lanes(code: Instructions, bits: str) -> str:
+    """Load the numbers of the bits that are set in a byte, as `<8 x i8>`."""
+    rows = ([bit for bit in range(8) if byte >> bit & 1] for byte in range(256))
+    numbers = (sum(bit << 8 * i for i, bit in enumerate(row)) for row in rows)
+    entries = ", ".join(f"i64 {number}" for number in numbers)
+    table = f"private unnamed_addr constant [256 x i64] [{entries}], align 64"
+    code.declared[_TABLE] = f"{_TABLE} = {table}"
+    row = code.value(f"zext i8 {bits} to i64")
+    at = code.value(f"getelementptr inbounds i64, ptr {_TABLE}, i64 {row}")
+    return code.value(f"load <8 x i8>, ptr {at}, align 8")
+
+
+def _permute(code: Instructions, kind: str, values: str, size: int, order: str) -> str:
+    """Permute the lanes of a register; `order` has their numbers, `<8 x i8>`."""
+    if size in (2, 8):  # the machine moves halves of these lanes
+        pairs = _order([lane // 2 for lane in range(HALF if size == 8 else LANES)])
+        count = HALF if size == 8 else LANES
+        twice = code.value(f"shufflevector <8 x i8> {order}, <8 x i8> poison, {pairs}")
+        first = code.value(f"shl <{count} x i8> {twice}, splat (i8 1)")
+        odd = ", ".join(f"i8 {lane % 2}" for lane in range(count))
+        order = code.value(f"or <{count} x i8> {first}, <{odd}>")
+    if size >= 4:
+        register, name = "<8 x i32>", "llvm.x86.avx2.permd"
+        order = code.value(f"zext <8 x i8> {order} to {register}")
+        values = code.value(f"bitcast {kind} {values} to {register}")
+        moved = code.call(name, register, [register] * 2, values, order)
+        return code.value(f"bitcast {register} {moved} to {kind}")
+    register, name = f"<{LANES} x i8>", "llvm.x86.ssse3.pshuf.b.128"
+    if size == 2:
+        values = code.value(f"bitcast {kind} {values} to {register}")
+        moved = code.call(name, register, [register] * 2, values, order)
+        return code.value(f"bitcast {register} {moved} to {kind}")
+    wider, half = _order(range(LANES)), _order(range(HALF))
+    values, order = (
+        code.value(f"shufflevector <8 x i8> {each}, <8 x i8> zeroinitializer, {wider}")
+        for each in (values, order)
+    )
+    moved = code.call(name, register, [register] * 2, values, order)
+    return code.value(f"shufflevector {register} {moved}, {register} poison, {half}")
+
+
+def _order(lanes: Sequence[int]) -> str:
+    """Write the order of a shuffle."""
+    return f"<{len(lanes)} x i32> <{', '.join(f'i32 {lane}' for lane in lanes)}>"
+
+
+def _emit_loop(
     code: Instructions, kind: str, text: str, mask: str, address: str, size: int
 ) -> None:
     """Store the selected lanes one by one, in a loop over the bits that are set.
@@ -89,7 +200,5 @@ def _pack_halves(
 
 def _half(code: Instructions, kind: str, text: str, first: int) -> str:
     """Extract half of a vector's lanes, from lane `first` on."""
-    order = ", ".join(f"i32 {first + lane}" for lane in range(HALF))
-    return code.value(
-        f"shufflevector {kind} {text}, {kind} poison, <{HALF} x i32> <{order}>"
-    )
+    order = _order(range(first, first + HALF))
+    return code.value(f"shufflevector {kind} {text}, {kind} poison, {order}")
