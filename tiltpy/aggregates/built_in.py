@@ -12,6 +12,7 @@ from tiltpy.aggregates.aggregate import Aggregate, Combine, State
 from tiltpy.aggregates.central_moments import ORDERS, moments_of
 from tiltpy.aggregates.user_defined import user_aggregate
 from tiltpy.emit.builder import Block
+from tiltpy.emit.floats import fma
 from tiltpy.emit.values import LoopValue, numbers_of, zero
 from tiltpy.ir.nodes import UserReduction
 from tiltpy.loops.build import (
@@ -25,7 +26,7 @@ from tiltpy.loops.build import (
     least,
     select,
 )
-from tiltpy.loops.nodes import Bin, CallFn, LExpr, Num
+from tiltpy.loops.nodes import Bin, CallFn, Convert, LExpr, Num
 from tiltpy.ops import BinaryOp
 from tiltpy.types import BOOL, F32, F64, I32, I64, U64, Scalar, Type, int_range
 
@@ -57,7 +58,23 @@ def _squares(_block: Block, _row: LExpr, value: LoopValue) -> State:
     return (Bin("*", wide, wide, F64),)
 
 
-SQUARES = Aggregate("squares", (F64,), (f64(0.0),), _squares, _arithmetic("+"))
+def _accumulate_square(_: Block, sums: State, square: State) -> State:
+    """Add a square; that of a single is exact in a double, and need not be rounded."""
+    match square:
+        case (Bin(left=Convert(operand=operand) as root),) if operand.type == F32:
+            return (fma(root, root, sums[0]),)
+        case _:
+            return (Bin("+", sums[0], square[0], F64),)
+
+
+SQUARES = Aggregate(
+    "squares",
+    (F64,),
+    (f64(0.0),),
+    _squares,
+    _arithmetic("+"),
+    accumulate=_accumulate_square,
+)
 
 
 def _count(scalar: Scalar) -> Aggregate:

@@ -1,23 +1,23 @@
 """Passes over the cells of a pane that compute the states of its reductions.
 
 Moments take two passes, the first for the mean: the cells are still in the cache for
-the second. The variance of singles takes one, by sums in doubles of the deviations from
-any of them.
+the second. Those of singles take one, by sums in doubles of the powers of deviations
+from any of them, so that no cell waits for the sum of all.
 """
 
 from collections.abc import Mapping
 from dataclasses import replace
 
 from tiltpy.aggregates.aggregate import Aggregate, State, lift_where
-from tiltpy.aggregates.built_in import COUNT, FIRST, aggregate_for
+from tiltpy.aggregates.built_in import COUNT, FIRST, SQUARES, aggregate_for
 from tiltpy.aggregates.central_moments import ORDERS, moments_of
 from tiltpy.aggregates.pane_fold import Lift, Pane, fold, fold_rows
 from tiltpy.emit.builder import Block
 from tiltpy.emit.cell_arrays import CellIndex
 from tiltpy.emit.floats import fma, minus, over, plus, times
-from tiltpy.loops.build import TRUE, conj, convert, f64, i64, lt, select, sub
-from tiltpy.loops.nodes import Bin, CallFn, Extract, Lane, LExpr, Num
-from tiltpy.types import BOOL, F32, F64, I64
+from tiltpy.loops.build import TRUE, conj, convert, eq, f64, i64, lt, select, sub
+from tiltpy.loops.nodes import Bin, Extract, Lane, LExpr, Num
+from tiltpy.types import F32, F64, I64
 
 States = Mapping[Aggregate, State]
 
@@ -131,53 +131,100 @@ class Passes:
         }
 
 
-def _accumulate_about(_: Block, sums: State, deviations: State) -> State:
-    total, squares = sums
-    deviation, *_rest = deviations
-    return plus(total, deviation), fma(deviation, deviation, squares)
+MOST_ABOUT = {2: 1 << 16, 3: 1 << 12, 4: 1 << 12}
+"""The most cells of a pane whose moments of an order are sums about one of its values.
 
-
-ABOUT = replace(_power_sums("about", 2), accumulate=_accumulate_about)
-"""The sums of the deviations from a value, and of their squares."""
-MOST_ABOUT = 1 << 16
-"""The most cells of a pane whose variance is computed by `ABOUT`.
-
-About any value of the pane the sum of squares is at most so many times that about the
-mean: a double has room for that factor and for the digits of singles.
+In a pane of `n` cells the sum of the powers of deviations from any of its values is at
+most `2 ** (order - 1) * (n + 1)` times that about the mean: a double has room for that
+factor, for the rounding of as many additions, and for the digits of singles.
 """
 
 
-def _fold_variance(
-    block: Block, pane: Pane, passes: Passes, *, fetch: bool
+def _sums_about(order: int) -> Aggregate:
+    """The sums of the first powers of a deviation, each cell's added in at once."""
+
+    def accumulate(block: Block, sums: State, deviations: State) -> State:
+        deviation, *_ = deviations
+        if order == 2:
+            return plus(sums[0], deviation), fma(deviation, deviation, sums[1])
+        square = block.name("d", times(deviation, deviation))
+        factors = (deviation, square)[: order - 2]
+        higher = (
+            fma(square, factor, total)
+            for factor, total in zip(factors, sums[2:], strict=True)
+        )
+        return plus(sums[0], deviation), plus(sums[1], square), *higher
+
+    return replace(_power_sums("about", order), accumulate=accumulate)
+
+
+def _central_sums(
+    block: Block, sums: State, cells: int
+) -> tuple[LExpr, tuple[LExpr, ...]]:
+    """The mean of deviations from a value, and the sums of powers of those from it."""
+    total, squares, *higher = sums
+    mean = block.name("share", times(total, f64(1.0 / cells)))
+    central = [minus(squares, times(total, mean))]
+    if higher:
+        cubes, *_ = higher
+        twice = times(f64(2.0), total, mean, mean)
+        central.append(plus(minus(cubes, times(f64(3.0), mean, squares)), twice))
+    if len(higher) > 1:
+        cubes, fourths = higher
+        even = plus(fourths, times(f64(6.0), mean, mean, squares))
+        odd = plus(
+            times(f64(4.0), mean, cubes), times(f64(3.0), total, mean, mean, mean)
+        )
+        central.append(minus(even, odd))
+    return mean, tuple(block.name("spread", each) for each in central)
+
+
+def _fold_moments(
+    block: Block, pane: Pane, passes: Passes, cells: int, *, fetch: bool
 ) -> dict[Aggregate, State]:
-    """Fold the variance of singles and their other reductions in one pass."""
-    first = first_value(block, pane)
-    finite = CallFn("is_finite", (first,), BOOL)
+    """Fold the moments of singles and their other reductions in one pass."""
+    first = block.name("first", first_value(block, pane))
+    finite = eq(minus(first, first), f64(0.0))
     origin = block.name("origin", select(finite, first, f64(0.0)))
+    order = max(passes.orders)
+    about = _sums_about(order)
 
     def lift(inner: Block, where: CellIndex, inside: LExpr) -> State:
         (deviation,) = _powers_of(pane, DEVIATIONS, origin)(inner, where, inside)
-        return deviation, deviation
+        return (deviation,) * order
 
-    kinds = {k: lift_cell for k, lift_cell in passes.first.items() if k != passes.about}
-    states = fold(block, pane, {**kinds, ABOUT: lift}, fetch=fetch)
-    total, squares = states.pop(ABOUT)
-    number = convert(pane.size, F64)
-    share = block.name("share", over(total, number))
-    spread = block.name("spread", minus(squares, times(total, share)))
+    derived = passes.about, SQUARES
+    kinds = {k: lift_cell for k, lift_cell in passes.first.items() if k not in derived}
+    states = fold(block, pane, {**kinds, about: lift}, fetch=fetch)
+    sums = states.pop(about)
+    number = f64(float(cells))
+    share, central = _central_sums(block, sums, cells)
     mean = block.name("mean", plus(origin, share))
-    states[passes.about] = (block.name("sum", plus(total, times(number, origin))),)
-    return states | {moments_of(2): (number, mean, spread)}
+    shift = times(number, origin)
+    states[passes.about] = (block.name("sum", plus(sums[0], shift)),)
+    if SQUARES in passes.first:
+        twice = times(f64(2.0), sums[0])
+        moved = plus(sums[1], times(plus(twice, shift), origin))
+        finite = eq(minus(sums[1], sums[1]), f64(0.0))
+        states[SQUARES] = (block.name("squares", select(finite, moved, sums[1])),)
+    return states | {
+        moments_of(each): (number, mean, *central[: each - 1]) for each in passes.orders
+    }
 
 
-def fold_pane(block: Block, pane: Pane, names: set[str]) -> dict[Aggregate, State]:
-    """Compute the states of a pane's reductions; moments may take a second pass."""
+def fold_pane(
+    block: Block, pane: Pane, names: set[str], *, fetch: bool = True
+) -> dict[Aggregate, State]:
+    """Compute the states of a pane's reductions; moments may take a second pass.
+
+    `fetch`: prefetch its cells, if they are an input's.
+    """
     passes = Passes(block, pane, names)
-    fetch = pane.source.start is not None
-    if passes.orders == [2] and pane.element.type == F32:
-        exact = isinstance(pane.cells, int) and pane.cells <= MOST_ABOUT
-        if exact and pane.certain(block):
-            return _fold_variance(block, pane, passes, fetch=fetch)
+    fetch &= pane.source.start is not None
+    if passes.orders and pane.element.type == F32 and isinstance(pane.cells, int):
+        short = pane.cells <= MOST_ABOUT[max(passes.orders)]
+        if short and pane.certain(block):
+            return _fold_moments(block, pane, passes, pane.cells, fetch=fetch)
     states = fold(block, pane, passes.first, fetch=fetch) if passes.first else {}
     if passes.orders:
         number, mean = passes.mean_of(block, states)

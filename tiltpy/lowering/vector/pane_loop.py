@@ -142,7 +142,8 @@ class PaneLoop:
         if seen.overlaps:
             states = self._hopping(window, pane, seen, names)
         else:
-            states = fold_pane(self.block, pane, names)
+            fetch = all(seen != window for seen, *_ in self.states)
+            states = fold_pane(self.block, pane, names, fetch=fetch)
         for aggregate, state in states.items():
             self.states[window, element, aggregate] = state
 
