@@ -84,9 +84,13 @@ HINTS = '!1 = !{!"branch_weights", i32 1, i32 1000000}\n!2 = !{}'
 
 
 class Instructions:
-    """The body of one function, appended to its last block."""
+    """The body of one function, appended to its last block.
 
-    def __init__(self) -> None:
+    `masks`: the machine has registers for masks, which have a bit for each lane.
+    """
+
+    def __init__(self, *, masks: bool = True) -> None:
+        self.masks = masks
         self.entry: list[str] = []
         self.lines: list[str] = []
         self.declared: dict[str, str] = {}

@@ -5,10 +5,12 @@ from typing import NamedTuple
 
 from tiltpy.abi.signature import LANES
 from tiltpy.codegen.llvm.instructions import Instructions, literal, type_of, wide
-from tiltpy.types import BOOL, Scalar
+from tiltpy.types import BOOL, U16, Scalar
 
 BITS = f"i{LANES}"
 """A bit for each lane."""
+_BITS_TYPE = U16
+"""The integers that have as many bits."""
 
 
 class Value(NamedTuple):
@@ -53,8 +55,17 @@ def to_bits(code: Instructions, text: str) -> str:
 
 
 def from_bits(code: Instructions, bits: str) -> str:
-    """Convert bits to wide bools."""
-    return code.value(f"bitcast {BITS} {bits} to {wide('i1')}")
+    """Convert bits to wide bools.
+
+    Where they are no masks, LLVM would move each bit by itself.
+    """
+    if code.masks:
+        return code.value(f"bitcast {BITS} {bits} to {wide('i1')}")
+    kind = wide(BITS)
+    copies = widen(code, Value(bits, wide=False), _BITS_TYPE)
+    own = constant_lanes((1 << lane for lane in range(LANES)), _BITS_TYPE).text
+    kept = code.value(f"and {kind} {copies}, {own}")
+    return code.value(f"icmp eq {kind} {kept}, {own}")
 
 
 def count_true(code: Instructions, text: str) -> Value:
@@ -67,7 +78,7 @@ def earlier(
     code: Instructions, scalar: Scalar, before: str, now: str, by: int
 ) -> Value:
     """Shift lanes: those `by` lanes back in the sequence of `before`, then `now`."""
-    if scalar == BOOL:
+    if scalar == BOOL and code.masks:
         return Value(_earlier_bits(code, before, now, by), wide=True)
     return shuffle(code, scalar, before, now, range(LANES - by, 2 * LANES - by))
 

@@ -86,7 +86,7 @@ class _Body:
 
     def __init__(self, kernel: LoopKernel, *, packing: Packing, fuses: bool) -> None:
         self.packing = packing
-        self.code = Instructions()
+        self.code = Instructions(masks=packing is Packing.COMPRESS)
         self.places: dict[Var, str] = {}
         arrays = {array: f"%array{i}" for i, array in enumerate(kernel.arrays)}
         self.memory = Memory(self.code, arrays)
