@@ -49,7 +49,8 @@ def run(panes: list[Singles], fields: str, size: int) -> list[dict[str, float]]:
         f"input x : f32 sampled 1\nw = TDom(-∞, ∞, {size})\n~o[w] = {{ {fields} }}"
     )
     result = query.run(x=tilt.sampled(values, start=0, period=1))
-    return result.to_arrow().to_pylist()[: len(panes)]
+    rows: list[dict[str, float]] = result.to_arrow().to_pylist()
+    return rows[: len(panes)]
 
 
 def fields_of(size: int) -> str:
