@@ -5,7 +5,7 @@ from tiltpy.emit.builder import Block
 from tiltpy.emit.floats import fma, minus, over, plus, times
 from tiltpy.emit.values import LoopValue
 from tiltpy.ir.nodes import Reduce
-from tiltpy.loops.build import convert, eq, f64, is_power_of_two, select
+from tiltpy.loops.build import convert, eq, f64, is_power_of_two, lt, select
 from tiltpy.loops.nodes import Bin, LExpr, Num
 from tiltpy.ops import REDUCTIONS
 from tiltpy.types import F32, F64, Scalar
@@ -36,6 +36,8 @@ def moments_of(order: int, kind: Scalar = F64) -> Aggregate:
     zero = Num(0.0, kind)
 
     def combine(block: Block, a: State, b: State) -> State:
+        if order == 2:
+            return _combine_spreads(block, a, b)
         no_a, no_b = eq(a[0], zero), eq(b[0], zero)
         return tuple(
             select(no_a, right, select(no_b, left, both))
@@ -54,6 +56,65 @@ def moments_of(order: int, kind: Scalar = F64) -> Aggregate:
         combine_nonempty=combine_nonempty,
         counted=True,
     )
+
+
+def _combine_spreads(block: Block, a: State, b: State) -> State:
+    """Combine counts, means and sums of squares, any of which may be of no values.
+
+    Then the mean is 0 and its weight 0 or 1, exactly: there is nothing to select of the
+    sums of squares. Equal means stay what they are.
+    """
+    (na, ma, qa), (nb, mb, qb) = a, b
+    n = block.name("n", plus(na, nb))
+    single = Num(1.0, n.type)
+    some = select(lt(single, n), n, single)
+    weight = select(eq(na, Num(0.0, n.type)), single, over(nb, some))
+    weight = block.name("weight", weight)
+    delta = block.name("delta", minus(mb, ma))
+    cross = times(delta, times(delta, times(na, weight)))
+    return n, plus(ma, times(delta, weight)), plus(plus(qa, qb), cross)
+
+
+def _lift_about(_block: Block, _row: LExpr, value: LoopValue) -> State:
+    wide = convert(value.scalar, F64)
+    spread = Bin("-", wide, wide, F64)  # 0, but NaN for an infinity or a NaN
+    return f64(1.0), wide, spread, spread
+
+
+def _combine_about(block: Block, a: State, b: State) -> State:
+    (na, ca, sa, qa), (nb, cb, sb, qb) = a, b
+    first = block.name("first", select(eq(na, f64(0.0)), cb, ca))
+    apart = block.name("apart", minus(cb, first))
+    moved = block.name("moved", fma(nb, apart, sb))
+    squares = fma(apart, plus(moved, sb), plus(qa, qb))
+    return plus(na, nb), first, plus(sa, moved), squares
+
+
+ABOUT_FIRST = Aggregate(
+    "about",
+    (F64,) * 4,
+    (f64(0.0),) * 4,
+    _lift_about,
+    _combine_about,
+    ordered=True,
+    counted=True,
+)
+"""Count, first value, and the sums of deviations from it and of their squares.
+
+No division combines two of them, however many values they are of. About a value of a
+window of `n` the sum of squares is at most `n + 1` times that about the mean: a double
+has room for that and for the digits of singles, in windows of up to 2^16, or for the
+tolerance of doubles, in short ones. Equal values differ by 0.
+"""
+MOST_ABOUT_FIRST = {F32: 1 << 16, F64: 1 << 10}
+"""The most cells of a window that are combined so."""
+
+
+def moments_about(state: State) -> State:
+    """The count, mean and sum of squares of values of which `ABOUT_FIRST` is known."""
+    n, first, total, squares = state
+    mean = over(total, n)
+    return n, plus(first, mean), minus(squares, times(total, mean))
 
 
 def _combine_moments(a: State, b: State, order: int) -> State:

@@ -37,7 +37,8 @@ def finish(block: Block, node: Reduce, state: State, count: LExpr) -> LoopValue:
 def _built_in(
     node: Reduce, scalar: Scalar, state: State, count: LExpr
 ) -> tuple[LExpr, LExpr]:
-    occupied = lt(Num(0, count.type), count)
+    none = Num(0.0 if count.type.is_float else 0, count.type)
+    occupied = lt(none, count)
     match node.reduction:
         case "count":
             return convert(count, I64), TRUE
@@ -62,7 +63,9 @@ def _built_in(
                 spread = _root(variance, scalar)
             else:
                 spread = convert(variance, scalar)
-            return spread, conj(occupied, lt(Num(node.ddof, count.type), count))
+            return spread, conj(
+                occupied, lt(Num(none.value + node.ddof, count.type), count)
+            )
         case "skew" | "kurtosis":
             return convert(_shape(node.reduction, state), scalar), occupied
         case _:

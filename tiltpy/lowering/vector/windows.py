@@ -7,14 +7,21 @@ cells are a few finer ones are gathered, each lane its own.
 from dataclasses import replace
 from functools import partial
 
-from tiltpy.aggregates.aggregate import Aggregate, State, lift_where
+from tiltpy.aggregates.aggregate import Aggregate, State, lift_where, name_state
 from tiltpy.aggregates.built_in import (
     SHORT_COUNT,
     aggregate_for,
     narrow_aggregate,
     value_aggregate,
 )
-from tiltpy.aggregates.central_moments import SHORT_VARIANCE, uses_masked_variance
+from tiltpy.aggregates.central_moments import (
+    ABOUT_FIRST,
+    MOST_ABOUT_FIRST,
+    ORDERS,
+    SHORT_VARIANCE,
+    moments_about,
+    uses_masked_variance,
+)
 from tiltpy.aggregates.finalize import finish_cells
 from tiltpy.aggregates.masked_variance import MaskedVariance, Values, in_lanes
 from tiltpy.aggregates.user_defined import bounded_aggregate
@@ -35,7 +42,7 @@ from tiltpy.lowering.vector.short_variance import (
 )
 from tiltpy.ops import WHOLE_WINDOW
 from tiltpy.plan.cell_geometry import WindowCells
-from tiltpy.types import F32, F64
+from tiltpy.types import F32, F64, Scalar
 
 
 class LaneWindows:
@@ -117,6 +124,12 @@ class LaneWindows:
             aggregate = bounded_aggregate(reduction, partial(self._bounds, name))
         else:
             aggregate = narrow_aggregate(node.reduction, element.type, user_reductions)
+        if not certain and self._combines_about(node, cells):
+            state = self._window(node, ABOUT_FIRST, newest, cells, certain=False)
+            moments = name_state(view.block, "w", moments_about(state))
+            return finish_cells(
+                view.block, node, moments, moments[0], certain=False, cells=cells
+            )
         state = self._window(node, aggregate, newest, cells, certain=certain)
         counted = node.reduction not in user_reductions
         count = self._count(node, newest, cells, certain=certain or not counted)
@@ -126,6 +139,14 @@ class LaneWindows:
         return finish_cells(
             view.block, node, state, count, certain=certain, cells=cells
         )
+
+    def _combines_about(self, node: Reduce, cells: int) -> bool:
+        """Decide whether a variance is of deviations from a window's first value."""
+        if ORDERS.get(node.reduction) != 2:
+            return False
+        assert isinstance(node.element.type, Scalar)
+        single = node.element.type == F32
+        return cells <= MOST_ABOUT_FIRST[F32 if single else F64]
 
     def _most_masked(self, node: Reduce) -> int:
         """The most cells whose variance is made of their values.
