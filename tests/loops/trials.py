@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tests.runtime.execution.fences import Fences
 from tiltpy.codegen import jit
 from tiltpy.codegen.llvm.module import emit_module
-from tiltpy.codegen.llvm.packing import Packing, packing_of
+from tiltpy.codegen.llvm.packing import PackMethod, choose_pack_method
 from tiltpy.codegen.machine_code import Drivers, MachineCode, host
 from tiltpy.loops.build import i64
 from tiltpy.loops.nodes import Array, For, LoopKernel, Stmt, Var
@@ -81,10 +81,12 @@ class Trial:
         """All of it."""
         return LoopKernel((), tuple(self.arrays), tuple(self.body))
 
-    def run(self, packing: Packing | None = None) -> None:
+    def run(self, packing: PackMethod | None = None) -> None:
         """Compile and execute; `packing`: another than the machine's."""
         slots = np.array([m.ctypes.data for m in self.arrays.values()], np.int64)
-        emit = partial(emit_module, packing=packing or packing_of(HOST.features))
+        emit = partial(
+            emit_module, packing=packing or choose_pack_method(HOST.features)
+        )
         with patch.object(jit, "_emit", emit):
             code = compiled(self.kernel())  # which lives until it has run
         code.call(slots.ctypes.data)

@@ -14,7 +14,7 @@ from llvmlite.binding import ffi
 from tiltpy.abi.signature import LANES
 from tiltpy.codegen.llvm.drivers import DRIVERS
 from tiltpy.codegen.llvm.module import emit_module
-from tiltpy.codegen.llvm.packing import packing_of
+from tiltpy.codegen.llvm.packing import choose_pack_method
 from tiltpy.codegen.machine_code import Effort, MachineCode, ObjectCode, host
 from tiltpy.costs import DEFAULT_COSTS, Costs
 from tiltpy.forks import ForkSafe
@@ -143,7 +143,7 @@ def _emit(kernel: LoopKernel) -> str:
     target = host()
     return emit_module(
         kernel,
-        packing=packing_of(target.features),
+        packing=choose_pack_method(target.features),
         fuses="x86" not in target.triple or "+fma" in target.features,
     )
 

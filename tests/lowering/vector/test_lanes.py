@@ -24,7 +24,7 @@ from tests.loops.trials import (
 from tests.semantics.test_numbers import edges, float_edges
 from tiltpy.abi.signature import LANES
 from tiltpy.codegen import jit
-from tiltpy.codegen.llvm.packing import Packing
+from tiltpy.codegen.llvm.packing import PackMethod
 from tiltpy.codegen.machine_code import Target
 from tiltpy.loops.build import add, eq, i64, load, lt, mul, negate, select
 from tiltpy.loops.nodes import (
@@ -52,7 +52,9 @@ from tiltpy.runtime.arrays.pool import dtype_of
 from tiltpy.types import BOOL, F64, I32, I64, SCALARS, Scalar
 
 ALL = list(SCALARS.values())
-PACKINGS = [p for p in Packing if p is not Packing.PERMUTE or "+avx2" in HOST.features]
+PACKINGS = [
+    p for p in PackMethod if p is not PackMethod.PERMUTE or "+avx2" in HOST.features
+]
 """Those that this machine has the instructions for, or LLVM expands."""
 ZERO = i64(0)
 
@@ -308,7 +310,7 @@ def pack_all(trial: Trial, scalar: Scalar, given: Numbers, mask: Numbers) -> Num
 @pytest.mark.parametrize("scalar", ALL, ids=str)
 @pytest.mark.usefixtures("target")
 def test_what_a_mask_says_is_packed(
-    scalar: Scalar, trial: Trial, packing: Packing
+    scalar: Scalar, trial: Trial, packing: PackMethod
 ) -> None:
     given = items(scalar, 40 * LANES)
     mask = items(BOOL, given.size, seed=4).astype(np.bool_)
@@ -320,7 +322,7 @@ def test_what_a_mask_says_is_packed(
 
 @pytest.mark.parametrize("packing", PACKINGS)
 @pytest.mark.usefixtures("target")
-def test_constants_are_packed(trial: Trial, packing: Packing) -> None:
+def test_constants_are_packed(trial: Trial, packing: PackMethod) -> None:
     """What is not wide is packed as if it were."""
     output, found = trial.writes(F64, LANES)
     few = lt(Lane(I32), Convert(i64(5), I32))

@@ -18,7 +18,7 @@ from tiltpy.codegen.llvm.expressions import Expressions
 from tiltpy.codegen.llvm.instructions import HINTS, Instructions
 from tiltpy.codegen.llvm.lanes import Value, widen
 from tiltpy.codegen.llvm.operators import kind_of
-from tiltpy.codegen.llvm.packing import Packing, emit_pack
+from tiltpy.codegen.llvm.packing import PackMethod, emit_pack
 from tiltpy.loops.nodes import (
     Assign,
     Branch,
@@ -40,7 +40,7 @@ from tiltpy.types import I64
 
 
 def emit_module(
-    kernel: LoopKernel, *, packing: Packing = Packing.LOOP, fuses: bool = True
+    kernel: LoopKernel, *, packing: PackMethod = PackMethod.LOOP, fuses: bool = True
 ) -> str:
     """Emit the LLVM IR of a kernel: `void kernel(ptr slots, ptr stop)`.
 
@@ -84,9 +84,9 @@ def _slot(code: Instructions, index: int) -> str:
 class _Body:
     """Emits a kernel's statements into one LLVM function."""
 
-    def __init__(self, kernel: LoopKernel, *, packing: Packing, fuses: bool) -> None:
+    def __init__(self, kernel: LoopKernel, *, packing: PackMethod, fuses: bool) -> None:
         self.packing = packing
-        self.code = Instructions(masks=packing is Packing.COMPRESS)
+        self.code = Instructions(masks=packing is PackMethod.COMPRESS)
         self.places: dict[Var, str] = {}
         arrays = {array: f"%array{i}" for i, array in enumerate(kernel.arrays)}
         self.memory = Memory(self.code, arrays)

@@ -11,7 +11,7 @@ HALF = LANES // 2
 _TABLE = "@lanes_of_bits"
 
 
-class Packing(Enum):
+class PackMethod(Enum):
     """How a machine packs the lanes of a register."""
 
     COMPRESS = "compress"
@@ -19,11 +19,11 @@ class Packing(Enum):
     LOOP = "loop"
 
 
-def packing_of(features: str) -> Packing:
+def choose_pack_method(features: str) -> PackMethod:
     """Choose how a machine with these features packs."""
     if "+avx512f" in features:
-        return Packing.COMPRESS
-    return Packing.PERMUTE if "+avx2" in features else Packing.LOOP
+        return PackMethod.COMPRESS
+    return PackMethod.PERMUTE if "+avx2" in features else PackMethod.LOOP
 
 
 def emit_pack(
@@ -34,13 +34,13 @@ def emit_pack(
     address: str,
     size: int,
     *,
-    packing: Packing,
+    packing: PackMethod,
 ) -> None:
     """Store the selected lanes, and up to `LANES` entries in all."""
     emit = {
-        Packing.COMPRESS: _emit_compressed,
-        Packing.PERMUTE: _emit_permuted,
-        Packing.LOOP: _emit_loop,
+        PackMethod.COMPRESS: _emit_compressed,
+        PackMethod.PERMUTE: _emit_permuted,
+        PackMethod.LOOP: _emit_loop,
     }[packing]
     emit(code, kind, text, mask, address, size)
 
