@@ -114,8 +114,10 @@ class KeyCosts:
     """Rows from which on all workers share a key."""
     batch_rows: int = 1 << 17
     """Rows in a batch of keys, at most: so that its arrays stay in the caches."""
-    batch_keys: int = 1 << 12
-    """Keys in a batch, at most."""
+    batch_keys: int = 3 << 10
+    """Keys in a batch, at most; if a kernel has several loops, starts of loops. Of more
+    keys the rows are concatenated, which takes 4 ns a row: to start a loop takes as
+    long as some 40 rows (means of an hour, sessions)."""
     joined_batches: int = 4
     """Batches that share a call, at most: to prepare one takes a quarter of a
     millisecond (session start by key)."""

@@ -8,16 +8,33 @@ from tiltpy.abi.layouts import Layout, TimeLayout
 from tiltpy.compiler.options import CompileOptions
 from tiltpy.compiler.query_kernels import QueryKernels
 from tiltpy.costs import KeyCosts
-from tiltpy.plan.key_concatenation import common_precision, furthest_reach
+from tiltpy.plan.key_concatenation import (
+    KeyConcatenation,
+    common_precision,
+    furthest_reach,
+)
 from tiltpy.plan.key_plan import KeyRange, plan_key_ranges
+from tiltpy.plan.nodes import Refusal
 from tiltpy.runtime.ingest.group_by_code import offsets_of
 
 
 def kernels(text: str, options: CompileOptions | None = None) -> QueryKernels:
     query = tilt.parse(text).query
-    rows = Layout(TimeLayout.INTERVALS, (False,))
+    rows = Layout(TimeLayout.INTERVALS, (False,), points=True)
     layouts = {declared.name: rows for declared in query.inputs}
     return QueryKernels(query, layouts, options or CompileOptions(cache=False))
+
+
+def concatenation(text: str) -> KeyConcatenation:
+    plan = kernels(f"input x by k : f64\n{text}").concatenation
+    assert isinstance(plan, KeyConcatenation)
+    return plan
+
+
+def reason(text: str) -> str:
+    refusal = kernels(f"input x by k : f64\n{text}").concatenation
+    assert isinstance(refusal, Refusal)
+    return refusal.reason
 
 
 @pytest.mark.parametrize(
@@ -31,40 +48,125 @@ def kernels(text: str, options: CompileOptions | None = None) -> QueryKernels:
     ],
 )
 def test_queries_that_mean_the_same_at_every_time(text: str) -> None:
-    assert kernels(text).concatenation is None
+    assert isinstance(kernels(text).concatenation, KeyConcatenation)
+
+
+SESSIONS = """\
+~time[t] = ~x[t] != φ ? t : φ
+~first[t] = session_start(~x, 30)
+~o[t] = ~x[t] != φ ? first(~time[since ~first : t]) : φ"""
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"),
+    ("text", "moving"),
+    [
+        ("~o[t] = ~x[t] != φ ? t - 3 : φ", (True,)),
+        ("~o[t] = t - start(~x[t])", (False,)),
+        ("~o[t] = { s = start(~x[t]), x = ~x[t] }", (True, False)),
+        ("~o[t] = ~x[t] > 0 ? end(~x[t]) : t", (True,)),
+        ("~o[t] = ~x[t] != φ ? (t > 5 + end(~x[t-9]) ? 1 : 0) : φ", (False,)),
+        ("~a[t] = start(~x[t])\n~o[t] = ~x[t] + f64(t - last(~a[t-9 : t]))", (False,)),
+        ("~o[t] = ~x[t] != φ ? i32(t % 7) : φ", (False,)),
+        ("~o[t] = ~x[t] - mean(~x[last 3 : t within 20])", (False,)),
+        (SESSIONS, (True,)),
+    ],
+)
+def test_times_move_with_the_rows(text: str, moving: tuple[bool, ...]) -> None:
+    assert concatenation(text).moving["o"] == moving
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
     [
         ("~o[t] = ~x[t] > t", "~o uses times as numbers"),
-        ("~o[t] = t - start(~x[t])", "~o uses times as numbers"),
+        ("~o[t] = ~x[t] != φ ? t // 7 : φ", "~o uses times as numbers"),
+        ("~o[t] = ~x[t] > 0 ? t : 0", "~o uses times as numbers"),
+        ("~o[t] = ~x[t] != φ ? t > 100 : φ", "~o uses times as numbers"),
+        ("~o[t] = ~x[t] != φ ? t + i64(~x[t]) : φ", "~o uses times as numbers"),
+        (
+            "~a[t] = start(~x[t])\n~o[t] = ~x[t] + f64(sum(~a[t-9 : t]))",
+            "~o uses times as numbers",
+        ),
         ("s = TDom(0, ∞, 1)\n~o[s] = ~x[s]", "~o has a bound in time"),
-        ("~o[t] = sum(~x[-∞ : t])", "a window of ~o is not of one length"),
-        ("~o[t] = mean(~x[last 3 : t])", "a window of ~o is not of one length"),
+        ("~o[t] = sum(~x[-∞ : t])", "a window of ~o has no bound in time"),
+        ("~o[t] = mean(~x[last 3 : t])", "a window of ~o has no bound in time"),
         (
             "~c[t] = ~x[t] > 1\n~o[t] = sum(~x[since ~c : t])",
-            "a window of ~o is not of one length",
+            "a window of ~o may reach beyond the first row",
+        ),
+        (
+            "~c[t] = session_start(~x, 5)\n~o[t] = sum(~x[since ~c : t])",
+            "a window of ~o may reach beyond the first row",
         ),
     ],
 )
-def test_queries_that_see_when_rows_are(text: str, reason: str) -> None:
-    refusal = kernels(f"input x by k : f64\n{text}").concatenation
-    assert refusal is not None
-    assert refusal.reason == reason
+def test_queries_that_see_when_rows_are(text: str, why: str) -> None:
+    assert reason(text) == why
+
+
+def test_shifts_are_multiples_of_what_times_are_divided_by() -> None:
+    assert concatenation("~o[t] = ~x[t] != φ ? t % 12 + t % 18 : φ").precision == 36
+
+
+@pytest.mark.parametrize(
+    ("restarts", "fits"),
+    [
+        ("~x[t-1] == φ || ~x[t] > ~x[t-1]", True),
+        ("last(~x[t-20 : t-1]) == φ", True),
+        ("count(~x[t-20 : t-1]) < 1 || ~x[t] > 3", True),
+        ("count(~x[t-20 : t]) <= 1", False),
+        ("count(~x[t-20 : t-1]) > 1", False),
+        ("~x[t] > last(~x[t-20 : t-1])", False),
+    ],
+)
+def test_restarts_at_the_first_row(restarts: str, fits: bool) -> None:
+    text = f"~c[t] = ~x[t] != φ ? {restarts} : φ\n"
+    text += "~o[t] = ~x[t] != φ ? sum(~x[since ~c : t]) : φ"
+    plan = kernels(f"input x by k : f64\n{text}").concatenation
+    assert isinstance(plan, KeyConcatenation) == fits
+
+
+FOLD = """\
+reduction spent(v: f64, start, end) {{
+    init = {{ since = i64(φ), most = 0 }}
+    acc = {{ since = {since}, most = max(state.most, end - start) }}
+    merge = {{ since = a.since == φ ? b.since : a.since, most = max(a.most, b.most) }}
+    result = {result}
+}}
+~o[t] = ~x[t] != φ ? spent(~x[t-9 : t]) : φ"""
+
+
+@pytest.mark.parametrize(
+    ("since", "result", "moving"),
+    [
+        ("state.since == φ ? start : state.since", "state.since", True),
+        ("state.since == φ ? start : state.since", "state.most", False),
+        ("state.since == φ ? start : 0", "state.most", None),
+    ],
+)
+def test_states_of_folds_keep_their_motion(
+    since: str, result: str, moving: bool | None
+) -> None:
+    text = FOLD.format(since=since, result=result)
+    plan = kernels(f"input x by k : f64\n{text}").concatenation
+    if moving is None:
+        assert isinstance(plan, Refusal)
+    else:
+        assert isinstance(plan, KeyConcatenation)
+        assert plan.moving == {"o": (moving,)}
 
 
 def test_cells_of_a_calendar_differ() -> None:
     months = "d = TDom(-∞, ∞, calendar(1mo))"
     text = f"unit s\ninput x by k : f64\n{months}\n~o[d] = sum(~x[d-1d : d])"
     refusal = kernels(text).concatenation
-    assert refusal is not None
-    assert refusal.reason == "the cells of ~o are not of one length"
+    assert refusal == Refusal("the cells of ~o are not of one length")
 
 
 def test_it_can_be_left_out() -> None:
     options = CompileOptions(disabled_strategies=frozenset({"concatenation"}))
-    assert kernels("input x by k : f64\n~o[t] = ~x[t]", options).concatenation
+    plan = kernels("input x by k : f64\n~o[t] = ~x[t]", options).concatenation
+    assert isinstance(plan, Refusal)
 
 
 def test_shifts_keep_all_grids_and_gaps_all_windows() -> None:
@@ -78,7 +180,7 @@ w = TDom(-∞, ∞, 6)
 """
     ).query
     assert common_precision(query) == 60
-    assert furthest_reach(query) >= 30 + 60
+    assert furthest_reach(query) >= 30
 
 
 BATCHES = KeyCosts(batch_rows=10, batch_keys=4, many_rows=50)
@@ -99,7 +201,7 @@ def test_keys_of_few_rows_are_concatenated(
     rows: list[int], ranges: list[tuple[int, int, bool]]
 ) -> None:
     offsets = offsets_of(np.array(rows, np.int64))
-    found = list(plan_key_ranges(offsets, BATCHES))
+    found = list(plan_key_ranges(offsets, 1, BATCHES))
     assert found == [KeyRange(*each) for each in ranges]
 
 
@@ -118,5 +220,5 @@ def test_batches_of_concatenated_keys_are_joined(
     rows: list[int], ranges: list[tuple[int, int, bool]]
 ) -> None:
     offsets = offsets_of(np.array(rows, np.int64))
-    found = list(plan_key_ranges(offsets, BATCHES, joined=2))
+    found = list(plan_key_ranges(offsets, 1, BATCHES, joined=2))
     assert found == [KeyRange(*each) for each in ranges]

@@ -12,7 +12,7 @@ from tiltpy.compiler.lazy_code import LazyCode
 from tiltpy.compiler.options import CompileOptions
 from tiltpy.forks import ForkSafe, cached_property
 from tiltpy.ir.nodes import Query, Reduce
-from tiltpy.plan.key_concatenation import refuse_concatenation
+from tiltpy.plan.key_concatenation import KeyConcatenation, plan_concatenation
 from tiltpy.plan.nodes import DISABLED, LoopChoice, Refusal
 from tiltpy.runtime.execution.kernel import Kernel
 from tiltpy.types import U32, Scalar
@@ -147,11 +147,11 @@ class QueryKernels(ForkSafe):
         return self._stages.inputs_without_hidden_rows()
 
     @cached_property
-    def concatenation(self) -> Refusal | None:
-        """The reason why the rows of several keys need a call each, if there is any."""
+    def concatenation(self) -> KeyConcatenation | Refusal:
+        """The way to concatenate keys, or why the rows of each need a call."""
         if "concatenation" in self._options.disabled_strategies:
             return DISABLED
-        return refuse_concatenation(self.query, self.sweep_code.signature)
+        return plan_concatenation(self.query, self.sweep_code.signature)
 
     def codes(self) -> Iterator[LazyCode]:
         """List the kernels that are in memory so far."""

@@ -13,8 +13,6 @@ from tiltpy.emit.references import references, uses_time
 from tiltpy.emit.values import LoopValue, Reading, lower_expr, phi
 from tiltpy.ir.nodes import (
     At,
-    Binary,
-    Const,
     CutPoint,
     EventBound,
     Expr,
@@ -22,13 +20,13 @@ from tiltpy.ir.nodes import (
     TemporalExpr,
     Window,
 )
-from tiltpy.ir.traversal import rewrite, walk
+from tiltpy.ir.traversal import walk
 from tiltpy.loops.build import FALSE, conj
 from tiltpy.loops.nodes import Var
-from tiltpy.ops import COMPARE
 from tiltpy.plan.definedness import FEW, TRIED, trial_block, unknown_value
+from tiltpy.plan.emptiness import count_empty
 from tiltpy.plan.existence import Condition, exists_where, true_where
-from tiltpy.types import BOOL, I64
+from tiltpy.types import BOOL
 
 Group = tuple[Read, ...]
 """Reads of inputs around a grid point, of which one at least must have a row."""
@@ -161,15 +159,6 @@ def _may_hold(condition: Expr, absences: Sequence[_Absence]) -> bool:
             case _:
                 return unknown_value(node.type)
 
-    def rule(node: Expr) -> Expr:
-        match node:
-            case Reduce(reduction="count", window=window) if window in seen:
-                return Const(0, I64)
-            case Binary(op=op, left=Const(value=left), right=Const(value=right)):
-                compare = COMPARE.get(op)
-                return node if compare is None else Const(compare(left, right), BOOL)
-            case _:
-                return node
-
-    value = lower_expr(trial_block(), leaf, rewrite(condition, rule))
+    known = count_empty(condition, seen.__contains__)
+    value = lower_expr(trial_block(), leaf, known)
     return conj(value.valid, value.scalar) != FALSE

@@ -1,11 +1,13 @@
 """Counts that are looked at for one thing alone: whether they are 0."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from tiltpy.emit.references import reductions
 from tiltpy.ir.cuts import expressions
-from tiltpy.ir.nodes import Binary, Const, Expr, Reduce, TemporalExpr
-from tiltpy.ir.traversal import children
+from tiltpy.ir.nodes import Binary, Const, Expr, Reduce, TemporalExpr, Window
+from tiltpy.ir.traversal import children, rewrite
+from tiltpy.ops import COMPARE
+from tiltpy.types import BOOL, I64
 
 _ZERO = frozenset({("==", 0), ("!=", 0), (">", 0), ("<=", 0), (">=", 1), ("<", 1)})
 """Comparisons with a number that all counts but 0 answer alike."""
@@ -37,3 +39,19 @@ def _tests_emptiness(expr: Expr) -> bool:
             return (_MIRRORED.get(op), number) in _ZERO
         case _:
             return False
+
+
+def count_empty(expr: Expr, is_empty: Callable[[Window], bool]) -> Expr:
+    """Replace the counts of empty windows by 0, and comparisons of constants."""
+
+    def rule(node: Expr) -> Expr:
+        match node:
+            case Reduce(reduction="count", window=window) if is_empty(window):
+                return Const(0, I64)
+            case Binary(op=op, left=Const(value=left), right=Const(value=right)):
+                compare = COMPARE.get(op)
+                return node if compare is None else Const(compare(left, right), BOOL)
+            case _:
+                return node
+
+    return rewrite(expr, rule)

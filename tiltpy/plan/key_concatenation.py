@@ -5,62 +5,97 @@ other keys than any window reaches. So a call costs as much for a row of a small
 for one of a large key. It takes a query that means the same at every time.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from math import lcm
 
 from tiltpy.abi.signature import Signature
-from tiltpy.ir.cuts import expressions, leaf_cuts
+from tiltpy.ir.cuts import event_bounds, expressions, leaf_cuts
 from tiltpy.ir.nodes import (
-    CutTime,
+    At,
+    CutPoint,
     CutWindow,
-    ElementStart,
     EventBound,
     Query,
     Reduce,
+    Since,
     TemporalExpr,
-    Time,
     Window,
 )
 from tiltpy.ir.traversal import walk
+from tiltpy.plan.first_rows import begins_with_rows
 from tiltpy.plan.nodes import Refusal
+from tiltpy.plan.time_motions import TimeMotions
+from tiltpy.types import ALL_FUTURE, ALL_PAST
 
 
-def refuse_concatenation(query: Query, signature: Signature) -> Refusal | None:
+@dataclass(frozen=True, slots=True)
+class KeyConcatenation:
+    """A query whose keys can be concatenated, and what their shifts must keep.
+
+    They are multiples of `precision` ticks; outputs look at `reach` ticks beyond their
+    domains. `moving` tells of each payload column of each output whether it has times
+    that move with the rows. `sees_bounds`: it sees where events start or end.
+    """
+
+    precision: int
+    reach: int
+    moving: Mapping[str, tuple[bool, ...]]
+    sees_bounds: bool
+
+
+def plan_concatenation(
+    query: Query, signature: Signature
+) -> KeyConcatenation | Refusal:
     """Refuse a query that sees when its rows are, or all the rows before.
 
     `signature` is that of its kernel for rows of concatenated keys.
     """
+    refusal = _refuse(query)
+    if refusal is not None:
+        return refusal
+    motions = TimeMotions(query)
+    if motions.refused is not None:
+        return Refusal(f"~{motions.refused} uses times as numbers")
+    for loop in signature.loops:
+        if loop.beyond_rows:
+            return Refusal(f"~{loop.name} may visit far more than there are rows")
+    precision = common_precision(query)
+    return KeyConcatenation(
+        lcm(precision, *motions.moduli),
+        furthest_reach(query) + precision,
+        {name: motions.columns(name) for name in query.outputs},
+        any(any(event_bounds(each)) for each in query.definitions),
+    )
+
+
+def _refuse(query: Query) -> Refusal | None:
     for declared in query.inputs:
         if not declared.keys:
             return Refusal(f"~{declared.name} has no key")
     for definition in query.definitions:
-        refusal = _refuse_definition(definition)
+        refusal = _refuse_definition(query, definition)
         if refusal is not None:
             return refusal
-    for loop in signature.loops:
-        if loop.is_unbounded:
-            return Refusal(f"~{loop.name} looks at rows at any distance")
-        if loop.beyond_rows:
-            return Refusal(f"~{loop.name} may visit far more than there are rows")
     return None
 
 
-def _refuse_definition(definition: TemporalExpr) -> Refusal | None:
+def _refuse_definition(query: Query, definition: TemporalExpr) -> Refusal | None:
     tdom, name = definition.tdom, definition.name
     if not tdom.is_infinite:
         return Refusal(f"~{name} has a bound in time")
     if tdom.calendar is not None or tdom.cells is not None:
         return Refusal(f"the cells of ~{name} are not of one length")
-    for expr in expressions(definition):
-        for node in walk(expr):
-            bounds = isinstance(node, Reduce) and node.bounds
-            if bounds or isinstance(node, Time | EventBound | ElementStart):
-                return Refusal(f"~{name} uses times as numbers")
-    if any(isinstance(cut, CutTime) for cut in leaf_cuts(definition.cuts)):
-        return Refusal(f"~{name} uses times as numbers")
     for window in _windows(definition):
-        if not window.is_fixed or window.cells is not None:
+        if window.cells is not None:
             return Refusal(f"a window of ~{name} is not of one length")
+        if isinstance(window.limit, Since):
+            if not begins_with_rows(query, definition, window.limit.object):
+                return Refusal(f"a window of ~{name} may reach beyond the first row")
+        elif window.start == ALL_PAST:
+            return Refusal(f"a window of ~{name} has no bound in time")
+        if window.end == ALL_FUTURE:
+            return Refusal(f"a window of ~{name} has no bound in time")
     return None
 
 
@@ -80,16 +115,37 @@ def common_precision(query: Query) -> int:
     Blocks are as long as their window, and begin at multiples of that.
     """
     windows = (w for definition in query.definitions for w in _windows(definition))
-    lengths = {window.end - window.start for window in windows}
-    return lcm(*(each.tdom.precision for each in query.definitions), *lengths)
+    lengths = {w.end - w.start for w in windows if w.start > ALL_PAST}
+    precisions = {each.tdom.precision for each in query.definitions}
+    return lcm(*precisions, *lengths)
 
 
 def furthest_reach(query: Query) -> int:
-    """Find the ticks that any output looks at beyond its domain, on a side."""
+    """Find the ticks that any output looks at beyond its domain, on a side.
+
+    What is folded since a restart begins with the rows themselves.
+    """
     reaches = [
-        reach.ticks
+        reach
         for _, inputs in query.boundaries
         for _, boundary in inputs
         for reach in (boundary.back, boundary.ahead)
     ]
-    return max(reaches, default=0) + common_precision(query)
+    if any(reach.is_unbounded for reach in reaches):
+        return sum(map(_reach, query.definitions))
+    return max((reach.ticks for reach in reaches), default=0)
+
+
+def _reach(definition: TemporalExpr) -> int:
+    """Find the ticks that a definition looks at beyond its time, on a side."""
+    offsets = [0, definition.tdom.precision]
+    for window in _windows(definition):
+        offsets += [window.start, window.end, window.center]
+    for expr in expressions(definition):
+        for node in walk(expr):
+            if isinstance(node, At | EventBound):
+                offsets.append(node.offset)
+    for cut in leaf_cuts(definition.cuts):
+        if isinstance(cut, CutPoint):
+            offsets.append(cut.offset)
+    return max(abs(offset) for offset in offsets if offset > ALL_PAST)

@@ -53,17 +53,22 @@ def count_joined(rows: int, workers: int, costs: KeyCosts) -> int:
     return max(1, min(costs.joined_batches, rows // (costs.batch_rows * calls)))
 
 
+def are_many(keys: int, loops: int, costs: KeyCosts) -> bool:
+    """Tell whether calls for so many keys of a batch start too many loops."""
+    return keys * loops > costs.batch_keys
+
+
 def plan_key_ranges(
-    offsets: Work, costs: KeyCosts, joined: int = 1
+    offsets: Work, loops: int, costs: KeyCosts, joined: int = 1
 ) -> Iterator[KeyRange]:
     """Divide all keys into ranges, those of few rows each into batches.
 
     `offsets` count the rows before each key, and all. Keys are concatenated where a
-    batch of them has more than a call for each would pay off for; up to `joined` such
-    batches share a range.
+    batch of them has more than a call for each, of so many `loops`, would pay off for;
+    up to `joined` such batches share a range.
     """
     for concatenated, some in groupby(
-        _each_key_range(offsets, costs), attrgetter("concatenated")
+        _each_key_range(offsets, loops, costs), attrgetter("concatenated")
     ):
         ranges = list(some)
         for number in range(0, len(ranges), joined):
@@ -71,14 +76,17 @@ def plan_key_ranges(
             yield KeyRange(first.first, last.stop, concatenated)
 
 
-def _each_key_range(offsets: Work, costs: KeyCosts) -> Iterator[KeyRange]:
+def _each_key_range(offsets: Work, loops: int, costs: KeyCosts) -> Iterator[KeyRange]:
     """Divide all keys into ranges, each batch into one of its own."""
     keys, rows = len(offsets) - 1, int(offsets[-1] - offsets[0])
     multiples = np.arange(costs.batch_rows, rows, costs.batch_rows)
     cuts = np.unique(offsets.searchsorted(offsets[0] + multiples))
     first = 0
     for begin, end in pairwise([0, *cuts[(cuts > 0) & (cuts < keys)].tolist(), keys]):
-        if end - begin <= costs.batch_keys:
+        rows_there = int(offsets[end] - offsets[begin])
+        share = costs.batch_rows * (end - begin) // max(1, rows_there)
+        goes_on = first == begin > 0 and are_many(share, loops, costs)
+        if not (goes_on or are_many(end - begin, loops, costs)):
             continue
         if np.diff(offsets[begin : end + 1]).max() >= costs.many_rows:
             continue

@@ -32,6 +32,22 @@ QUERIES = (
     "input x by k : f64 time ts until_next\nw = TDom(-∞, ∞, 7)\n~o[w] = ~x[w]",
     "input x by k : f64 time ts duration 9\n~o[t] = { a = ~x[t], b = max(~x[t-9:t]) }",
     "input x by k : f64 time ts point\ne = Rows(~x)\n~o[e] = ~x[e] - max(~x[e-40 : e])",
+    "input x by k : f64 time ts point\n~o[t] = t - start(~x[t]) + t % 12",
+    """\
+input x by k : f64 time ts duration 3
+~o[t] = ~x[t] > 0 ? { begin = start(~x[t]), x = ~x[t], day = i32(t % 50) } : φ""",
+    """\
+input x by k : f64 time ts point
+~since[t] = start(~x[t])
+~o[t] = ~x[t] != φ ? { t = t, first = first(~since[t-60 : t-2]), x = ~x[t] } : φ""",
+    """\
+input x by k : f64 time ts point
+~time[t] = ~x[t] != φ ? t : φ
+~first[t] = session_start(~x, 60)
+~o[t] = ~x[t] != φ ? {
+    first = first(~time[since ~first : t]), sum = sum(~x[since ~first : t])
+} : φ
+output ~o""",
 )
 
 
@@ -87,8 +103,8 @@ def test_one_row_of_each_key() -> None:
 def test_explain_names_the_keys() -> None:
     text, frame = QUERIES[0], rows_of(30, 400, 1)
     query = tilt.parse(text, options=costing(keys=JOINED))
-    assert "keys concatenated in time: 23" in query.explain(inputs={"x": frame})
+    assert "keys concatenated in time: 30" in query.explain(inputs={"x": frame})
     text = "input x by k : f64 time ts point\n~o[t] = sum(~x[-∞ : t])"
     query = tilt.parse(text, options=costing(keys=JOINED))
-    reason = "not concatenated in time: a window of ~o is not of one length"
+    reason = "not concatenated in time: a window of ~o has no bound in time"
     assert reason in query.explain(inputs={"x": frame})

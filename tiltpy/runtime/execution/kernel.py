@@ -7,6 +7,7 @@ from typing import Protocol
 from tiltpy.abi.layouts import SamplingGrid
 from tiltpy.abi.signature import Signature
 from tiltpy.ir.nodes import Query
+from tiltpy.plan.key_concatenation import KeyConcatenation
 from tiltpy.plan.nodes import Refusal
 
 
@@ -77,8 +78,8 @@ class Kernels(Protocol):
         """The inputs whose hidden rows change nothing (`plan.visible_rows`)."""
 
     @property
-    def concatenation(self) -> Refusal | None:
-        """The reason why the rows of several keys need a call each, if there is any."""
+    def concatenation(self) -> KeyConcatenation | Refusal:
+        """The way to concatenate keys, or why the rows of each need a call."""
 
     def sweep(self, *, baseline: bool = False) -> Kernel:
         """The sweep kernel for any rows, or the baseline kernel."""

@@ -12,10 +12,7 @@ import numpy as np
 
 from tiltpy.abi.layouts import Layout, TimeLayout
 from tiltpy.abi.signature import Loop
-from tiltpy.plan.key_concatenation import (
-    common_precision,
-    furthest_reach,
-)
+from tiltpy.plan.key_concatenation import KeyConcatenation
 from tiltpy.plan.nodes import Refusal
 from tiltpy.routines.catalogue import (
     CUT_BY_KEY,
@@ -236,6 +233,22 @@ class KeyShifts:
             cut_ends = cut_starts + (made.ends - made.starts)[rows]
         return KeyedSnapshots(cut_starts, cut_ends, columns, counts)
 
+    def move_back(
+        self, made: KeyedSnapshots, moving: tuple[bool, ...]
+    ) -> KeyedSnapshots:
+        """Shift the times in some columns back, those of each key by its shift."""
+        count, keys = len(made.starts), len(self.shifts)
+        if not count or not any(moving):
+            return made
+        counts, back = np.ascontiguousarray(made.counts), -self.shifts
+        columns = list(made.columns)
+        for number in np.flatnonzero(moving):
+            values = columns[number].values[:count]
+            times = allocate(I64, count).view(np.int64)
+            SHIFT_BY_KEY(keys, count, counts, back, values, times)
+            columns[number] = replace(columns[number], values=times)
+        return replace(made, columns=tuple(columns))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Concatenation:
@@ -245,13 +258,14 @@ class Concatenation:
     """
 
     kernels: Kernels
+    plan: KeyConcatenation
     inputs: Mapping[str, Groups]
     offsets: I64Array
     request: Request
     strings: Strings
 
     @staticmethod
-    def plan(
+    def of(
         compile_for: Callable[[Mapping[str, Layout]], Kernels],
         inputs: Mapping[str, RowsByKey],
         request: Request,
@@ -263,16 +277,18 @@ class Concatenation:
             return Refusal(f"~{name} has no key")
         layouts = {n: concatenated_layout(rows.buffer) for n, rows in groups.items()}
         kernels = compile_for(layouts)
-        if kernels.concatenation is not None:
-            return kernels.concatenation
+        plan = kernels.concatenation
+        if isinstance(plan, Refusal):
+            return plan
         for name, rows in groups.items():
             if rows.buffer.domain_end is not None:
-                for loop in kernels.sweep().signature.loops:
-                    if loop.stamped:  # it has the lifetimes of rows as they are
-                        return Refusal(f"rows of ~{name} may hold without end")
+                loops = kernels.sweep().signature.loops
+                # Rows of a row object have their lifetimes as they are.
+                if plan.sees_bounds or any(loop.stamped for loop in loops):
+                    return Refusal(f"rows of ~{name} may hold without end")
         first, *others = (rows.offsets for rows in groups.values())
         offsets = sum(others, first) if others else first
-        return Concatenation(kernels, groups, offsets, request, strings)
+        return Concatenation(kernels, plan, groups, offsets, request, strings)
 
     def run(
         self, keys: I64Array, scratch: ScratchArrays
@@ -288,7 +304,7 @@ class Concatenation:
             assert definition is not None
             seen = [inputs[source] for source, _ in sources]
             domains[name] = key_domains(definition.tdom, seen, count, self.request)
-        reach, precision = furthest_reach(query), common_precision(query)
+        reach, precision = self.plan.reach, self.plan.precision
         shifts = KeyShifts.of(inputs.values(), domains.values(), reach, precision)
         if shifts is None:
             return None
@@ -319,6 +335,7 @@ class Concatenation:
                 if loop.stamped:
                     before = shifted[loop.reads[0].object].before
                 cut = shifts.cut(loop, made[name], domains[name], before)
+            cut = shifts.move_back(cut, self.plan.moving[name])
             buffer = cut.buffer(row_object=loop.stamped)
             pieces[name] = KeySnapshots((buffer,), keys, cut.counts)
         return pieces

@@ -21,6 +21,7 @@ from tiltpy.forks import cached_property
 from tiltpy.ir.nodes import Query
 from tiltpy.plan.key_plan import (
     KeyTask,
+    are_many,
     count_joined,
     plan_key_ranges,
     plan_keys,
@@ -171,7 +172,7 @@ class KeyedRun:
         yield f"keys as runs of their own: {alone:,}"
         if joined:
             yield f"keys concatenated in time: {sum(len(t.keys) for t in joined):,}"
-        elif batched > self.costs.batch_keys:
+        elif are_many(batched, self._loops, self.costs):
             refusal, reason = self.concatenation, "they have many rows"
             if isinstance(refusal, Refusal):
                 reason = refusal.reason
@@ -187,18 +188,23 @@ class KeyedRun:
 
     # -- who does what ----------------------------------------------------------------
 
+    @property
+    def _loops(self) -> int:
+        """The number of loops that a call of the sweep kernel starts."""
+        return len(self.kernels.query.definitions)
+
     @cached_property
     def concatenation(self) -> Concatenation | Refusal:
         """The way to concatenate keys, or the reason why none are."""
-        if self.count <= self.costs.batch_keys:
-            return Refusal(f"there are no more than {self.costs.batch_keys:,} keys")
+        if not are_many(self.count, self._loops, self.costs):
+            return Refusal(f"there are no more than {self.count:,} keys")
         if not self.whole or self.states is not None:
             return Refusal("each key is computed over a part of its time")
         if self.options.chunk is not None:
             return Refusal("the caller gives the length of chunks")
         if self.options.vector:
             return Refusal("vector kernels are used wherever they can be")
-        return Concatenation.plan(
+        return Concatenation.of(
             self.compile_for, self.inputs, self.request, self.strings
         )
 
@@ -210,7 +216,7 @@ class KeyedRun:
             return
         offsets = concatenation.offsets
         joined = self._count_joined(int(offsets[-1] - offsets[0]))
-        for keys in plan_key_ranges(offsets, self.costs, joined):
+        for keys in plan_key_ranges(offsets, self._loops, self.costs, joined):
             first, stop = keys.first, keys.stop
             if keys.concatenated:
                 rows = int(offsets[stop] - offsets[first])
@@ -333,7 +339,7 @@ class KeyedRun:
         if made is not None:
             return {name: [snapshots] for name, snapshots in made.items()}
         middle = len(keys) // 2
-        if middle > self.costs.batch_keys:
+        if are_many(middle, self._loops, self.costs):
             halves = keys[:middle], keys[middle:]
             pieces = [self._concatenate(half) for half in halves]
         else:
