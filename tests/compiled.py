@@ -69,7 +69,8 @@ class Setting:
     """Whether vector kernels are used wherever they can be; by default for larger
     inputs."""
     small: bool = False
-    """Whether a few cells fill the tiles and the longest trees of vector kernels, two
+    """Whether a few cells fill the tiles and the longest trees of vector kernels, all
+    inputs are guarded and windows of a few vectors are made of blocks of blocks, two
     objects are a long chain, windows of two ticks are folded as panes of rows, objects
     are merged four visits at a time, the basins of outputs are full soon, rounds have
     few snapshots, and states of folds are guessed from few rows, often wrongly."""
@@ -108,6 +109,9 @@ SMALL_COSTS = Costs(
     ranked_rows=2,
     sorted_rows=40,
     counted_entries=64,
+    guarded_window=1,
+    nested_window=64,
+    short_block=2,
 )
 """Where few rows and short windows are enough to reach every strategy."""
 USERS_COSTS = Costs(run=USERS_RUN)

@@ -337,6 +337,15 @@ class Costs:
     longest_narrow_tree: int = 4096
     """Cells of a window of sums in single precision that is made by doubling alone:
     what they look back at stays in near caches (sliding sum)."""
+    guarded_window: int = 1 << 14
+    """Cells of a window from which on a vector kernel computes all cells: a sweep would
+    fold a whole window for those at the edges (sliding mean of 10^6 and 10^7)."""
+    nested_window: int = 1 << 17
+    """Cells of a window from which on states are not kept, which would leave the near
+    caches (sliding mean of 10^6 and 10^7)."""
+    short_block: int = 64
+    """Vectors of the blocks that such a window is made of: their states are in the
+    nearest cache."""
     longest_network: int = 48
     """Cells of a window that is sorted anew for each cell (median)."""
     longest_counted: int = 1 << 14

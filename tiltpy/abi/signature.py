@@ -44,7 +44,8 @@ class Read:
     `cells` the range begins with the first of so many rows of the loop's domain that
     end at `first` or later, or with the first there is: at or after `first + low`.
     Without bound it needs no more than the last `rows` before it of an input, if any
-    number is given.
+    number is given. In its first `early` and its last `late` ticks a sampled
+    input need not have rows.
     """
 
     object: str
@@ -53,6 +54,8 @@ class Read:
     spare: int = 0
     cells: int = 0
     rows: int = 0
+    early: int = 0
+    late: int = 0
 
     @property
     def is_unbounded(self) -> bool:
@@ -166,7 +169,7 @@ class AlignedRange:
     of that: where it is larger, vectors begin at multiples of their length. Every
     output owns exactly the cells whose grid points lie between. The kernel reads
     `(LOW + low, HIGH + high]` of each input; a sampled or contiguous one has a row
-    everywhere in there.
+    everywhere in there, but for the `early` and `late` ticks of the read.
 
     It writes up to `LANES` entries more than there are cells: into the values of an
     output, the bytes of a field's validity, and the bits of the two bitmaps. Where

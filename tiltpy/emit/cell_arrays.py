@@ -11,7 +11,7 @@ from tiltpy.abi.signature import LANES
 from tiltpy.emit.axes import Axis, CellMap
 from tiltpy.emit.builder import Block
 from tiltpy.emit.row_access import ObjectRows
-from tiltpy.emit.values import LoopValue
+from tiltpy.emit.values import LoopValue, zero
 from tiltpy.loops.build import (
     FALSE,
     TRUE,
@@ -19,8 +19,10 @@ from tiltpy.loops.build import (
     conj,
     convert,
     disj,
+    greatest,
     i64,
     le,
+    least,
     load,
     lt,
     mul,
@@ -41,8 +43,10 @@ from tiltpy.loops.nodes import (
     Splat,
     Wide,
 )
-from tiltpy.types import I64, U32, Struct, Type, columns
+from tiltpy.types import I32, I64, U32, Struct, Type, columns
 
+CACHE_LINE = 64
+"""Bytes."""
 ALIGNED = i64(0)
 """The shift of objects of which a cell begins where the time range does."""
 
@@ -230,7 +234,8 @@ class CellArrays:
 
     `alive`: cells with a snapshot; `begins`: cells in which one begins. `start`: the
     time at which cell 0 begins, of sampled inputs only. `rest`: the ticks from there to
-    the start of the time range, where that is not aligned with the cells.
+    the start of the time range, where that is not aligned with the cells. `guard`: how
+    many entries there are, if cells before and behind them may be read: they are 0.
     """
 
     name: str
@@ -243,6 +248,7 @@ class CellArrays:
     offset: LExpr
     start: LExpr | None = None
     rest: LExpr = ALIGNED
+    guard: LExpr | None = None
 
     def shift(self, block: Block, reader: Axis) -> LExpr:
         """The ticks before the time range in the counts of a reader's `CellMap`."""
@@ -268,12 +274,12 @@ class CellArrays:
 
     def value(self, block: Block, where: CellIndex) -> LoopValue:
         """Load the payload of a vector of cells."""
-        at = self._at(where)
+        at = self.at(where)
         at = replace(at, base=block.name("at", at.base))
         fields = tuple(
             LoopValue(
                 scalar,
-                block.name("x", _entries(array, at)),
+                self._load(block, array, at),
                 _flag(block, flags, at),
             )
             for (_, scalar), array, flags in zip(
@@ -285,6 +291,50 @@ class CellArrays:
             return LoopValue(self.type, None, alive, fields)
         return LoopValue(self.type, fields[0].value, alive)
 
+    def _load(self, block: Block, array: Array, at: CellIndex) -> LExpr:
+        """Load the values of a vector of cells."""
+        if self.guard is None:
+            return block.name("x", _entries(array, at))
+        entries = block.builder.fresh("x", array.type)
+        edge, outside, partly, wholly = (block.inner() for _ in range(4))
+        # To load no lane at all may be slow, where the address is none.
+        outside.set(entries, Splat(zero(array.type), array.type))
+        partly.set(entries, Wide(array, at.base, array.type, self.inside(at)))
+        none = disj(le(at.base, i64(-LANES)), le(self.guard, at.base))
+        edge.either(none, outside, partly)
+        wholly.set(entries, _entries(array, at))
+        block.either(self.is_inside(at), wholly, edge)
+        return entries
+
+    def is_inside(self, at: CellIndex) -> LExpr:
+        """Whether all successive cells from an entry on exist."""
+        assert self.guard is not None
+        last = sub(self.guard, i64(LANES))
+        return conj(le(i64(0), at.base), le(at.base, last))
+
+    def inside(self, at: CellIndex) -> LExpr:
+        """The mask of those that exist."""
+        assert self.guard is not None
+        before = greatest(least(sub(i64(0), at.base), i64(LANES)), i64(0))
+        left = greatest(least(sub(self.guard, at.base), i64(LANES)), i64(0))
+        lane = Lane(I32)
+        return conj(le(convert(before, I32), lane), lt(lane, convert(left, I32)))
+
+    def count_inside(self, block: Block, where: CellIndex, cells: int) -> LExpr:
+        """Count the cells not before the first entry, of those up to each of a vector.
+
+        `cells` are counted up to each, and that one exists.
+        """
+        last = block.name("last", self.at(where).base)
+        count = block.builder.fresh("n", I32)
+        partly, wholly = block.inner(), block.inner()
+        first_lane = convert(greatest(least(last, i64(cells)), i64(-LANES)), I32)
+        up_to = Bin("+", Lane(I32), Bin("+", first_lane, Num(1, I32), I32), I32)
+        partly.set(count, least(up_to, Num(cells, I32)))
+        wholly.set(count, Splat(Num(cells, I32), I32))
+        block.either(lt(last, i64(cells - 1)), partly, wholly)
+        return count
+
     def prefetch(self, block: Block, cell: LExpr, ahead: int = 0) -> None:
         """Prefetch the cells that a loop will read, `ahead` of `cell` if given.
 
@@ -295,15 +345,24 @@ class CellArrays:
             if block.builder.reads(self.name, field):
                 block.add(Prefetch(array, add(add(cell, self.offset), i64(cells))))
 
+    def prefetch_lines(self, block: Block, cell: LExpr, ahead: int) -> None:
+        """Prefetch all lines of a vector of cells `ahead` of `cell`, or behind it."""
+        for (field, _), array in zip(columns(self.type), self.values, strict=True):
+            if block.builder.reads(self.name, field):
+                step = CACHE_LINE // (array.type.bits // 8 or 1)
+                for entry in range(0, LANES, step):
+                    at = add(add(cell, self.offset), i64(ahead + entry))
+                    block.add(Prefetch(array, at))
+
     def presence(self, block: Block, where: CellIndex) -> LExpr:
         """The mask of the cells with a snapshot."""
-        return _flag(block, self.alive, self._at(where))
+        return _flag(block, self.alive, self.at(where))
 
     def beginning(self, block: Block, where: CellIndex) -> LExpr:
         """The mask of the cells in which a snapshot begins."""
         if self.begins is None:
             return self.presence(block, where)
-        return _flag(block, self.begins, self._at(where))
+        return _flag(block, self.begins, self.at(where))
 
     def change(
         self, block: Block, where: CellIndex, earlier: CellIndex | None = None
@@ -321,7 +380,7 @@ class CellArrays:
         changed = ne(self.presence(block, where), before)
         return block.name("moved", disj(begins, changed))
 
-    def _at(self, where: CellIndex) -> CellIndex:
+    def at(self, where: CellIndex) -> CellIndex:
         """The indices in the arrays."""
         return where.later(self.offset)
 

@@ -12,8 +12,9 @@ from tiltpy.costs import Costs
 from tiltpy.emit.axes import whole_vectors
 from tiltpy.forks import cached_property
 from tiltpy.ir.nodes import CutTime, CutWindow, Query, TemporalExpr
-from tiltpy.plan.cell_geometry import CellGeometry
+from tiltpy.plan.cell_geometry import CellGeometry, WindowCells
 from tiltpy.plan.definedness import cuts_at_each_row
+from tiltpy.plan.guarded_inputs import find_empty_starts, find_guarded_inputs
 from tiltpy.plan.vector_stages import Stage
 
 
@@ -120,15 +121,44 @@ class VectorPlan:
     @cached_property
     def warm_up(self) -> int:
         """The ticks for which the loops run before the time range."""
+        return self._find_warm_up(frozenset())
+
+    @cached_property
+    def short_warm_up(self) -> int:
+        """The same where inputs that start empty have no row before the time range."""
+        return self._find_warm_up(self.empty_starts)
+
+    @cached_property
+    def guarded(self) -> frozenset[str]:
+        """The inputs of which the loops may read cells that do not exist."""
+        if self.tile is not None or len(self.stages) != 1 or self.stages[0].panes:
+            return frozenset()
+        return find_guarded_inputs(self.geometry, self.costs)
+
+    @cached_property
+    def empty_starts(self) -> frozenset[str]:
+        """Those before whose first row a time range may begin."""
+        return find_empty_starts(self.geometry, self.guarded)
+
+    def is_blocked(self, seen: WindowCells) -> bool:
+        """Decide whether a window is made of blocks, whatever it folds."""
+        longest = max(self.costs.longest_tree, self.costs.longest_narrow_tree)
+        return seen.newest.is_regular and seen.cells > longest
+
+    def _find_warm_up(self, empty: frozenset[str]) -> int:
+        """Find the warm-up if nothing is before it of some inputs."""
         times: dict[str, int] = {}
         for definition in self.query.definitions:
-            times[definition.name] = self._settling_time(definition, times)
+            times[definition.name] = self._settling_time(definition, times, empty)
         return -(-max(times.values()) // self.unit) * self.unit
 
-    def _settling_time(self, reader: TemporalExpr, times: Mapping[str, int]) -> int:
+    def _settling_time(
+        self, reader: TemporalExpr, times: Mapping[str, int], empty: frozenset[str]
+    ) -> int:
         """Find the ticks after which the cells of an object are right.
 
-        `times` are those of the objects that it reads.
+        `times` are those of the objects that it reads. Nothing is before them of inputs
+        that are `empty`: of a window made of blocks, only a vector and its rest settle.
         """
         geometry = self.geometry
         points, windows = geometry.references[reader.name]
@@ -140,10 +170,14 @@ class VectorPlan:
             back = 0 if direct else max(0, -point.offset) + precision
             longest = max(longest, back + times.get(point.object, 0))
         for window in windows:
-            strided = not geometry.window(reader, window).newest.is_regular
+            seen = geometry.window(reader, window)
+            strided = not seen.newest.is_regular
             direct = geometry.sampled(window.object) and (panes or strided)
+            start = window.start
+            if window.object in empty and self.is_blocked(seen):
+                start = window.end - 2 * LANES * precision
             # Windows are made of what the furthest of them has come to.
-            back = max(0, geometry.reach(window.object)[1] - window.start)
+            back = max(0, geometry.reach(window.object)[1] - start)
             back = back * (not direct) + times.get(window.object, 0)
             longest = max(longest, back)
         margin = precision * (1 + self.lags[reader.name])

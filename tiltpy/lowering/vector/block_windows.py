@@ -11,7 +11,7 @@ from collections.abc import Callable
 from tiltpy.abi.signature import LANES
 from tiltpy.aggregates.aggregate import Aggregate, State
 from tiltpy.emit.builder import Block, KernelBuilder
-from tiltpy.loops.build import add, eq, i64, lt, select, sub
+from tiltpy.loops.build import add, conj, eq, greatest, i64, lt, sub
 from tiltpy.loops.nodes import (
     Array,
     Bin,
@@ -31,7 +31,8 @@ class Blocks:
     """A window over so many vectors, each lane on its own.
 
     The vectors come in blocks as long as the window. In the arrays are those of the
-    present block so far, and behind them what is left of the suffixes of the last one.
+    present block so far, and behind them what is left of the suffixes of the last one:
+    from vector `first`, and from `first_suffix` on, since a loop may begin in a block.
     """
 
     def __init__(
@@ -49,7 +50,8 @@ class Blocks:
         self.vectors = vectors
         self.certain = certain
         self.number = builder.fresh(f"{name}.number")
-        self.varying: list[int] = []
+        self.first = builder.fresh(f"{name}.first")
+        self.first_suffix = builder.fresh(f"{name}.first_suffix")
         self.name = name
         self.arrays: dict[int, Array] = {}
         self.prefix: dict[int, Var] = {}
@@ -110,32 +112,41 @@ class Blocks:
         return Bin("*", vector, i64(LANES), I64)
 
     def _result(self, block: Block, state: State) -> State:
-        """The suffix of the last block from the next vector on, and the prefix."""
-        last = block.name("last", eq(self.number, i64(self.vectors - 1)))
-        following = select(last, i64(0), add(self.number, i64(1)))
-        at = block.name("at", self._entry(following))
-        left = sub(i64(self.vectors - 1), self.number)
+        """The suffix of the last block from the next vector on, and the prefix.
+
+        The last vector's is the prefix alone, and so are all before the first suffixes.
+        """
+        left = block.name("left", sub(i64(self.vectors - 1), self.number))
+        whole, both = block.inner(), block.inner()
+        following = greatest(add(self.number, i64(1)), self.first_suffix)
+        at = both.name("at", self._entry(following))
 
         def suffix(component: int) -> LExpr:
             array = self.arrays[component]
-            return block.name("s", Wide(array, at, array.type))
+            return both.name("s", Wide(array, at, array.type))
 
         older = self._state(state, suffix, left)
         newer = self._state(state, self._prefix, add(self.number, i64(1)))
-        merged = self._merge(block, older, newer)
+        merged = self._merge(both, older, newer)
         times = self.vectors if self.aggregate.counted else 1
-        return tuple(
-            Num(value.value * times, value.type)
-            if isinstance(value, Num)
-            else block.name(
-                "w", select(last, self.prefix[component], merged[component])
-            )
-            for component, value in enumerate(state)
-        )
+        result: list[LExpr] = []
+        for component, value in enumerate(state):
+            if isinstance(value, Num):
+                result.append(Num(value.value * times, value.type))
+                continue
+            window = self.builder.fresh("w", value.type)
+            whole.set(window, self.prefix[component])
+            both.set(window, merged[component])
+            result.append(window)
+        has_suffix = lt(self.first_suffix, i64(self.vectors))
+        block.either(conj(has_suffix, lt(i64(0), left)), both, whole)
+        return tuple(result)
 
     def _turn(self, block: Block, state: State) -> None:
         """The block is full: its vectors become its suffixes."""
         block.set(self.number, i64(0))
+        block.set(self.first_suffix, self.first)
+        block.set(self.first, i64(0))
         vector = self.builder.fresh("vector")
         running = {
             component: self.builder.fresh("suffix", array.type)
@@ -160,7 +171,7 @@ class Blocks:
         self._assign(inner, running, self._merge(inner, vector_state, rest))
         for component, array in self.arrays.items():
             inner.add(Store(array, at, running[component]))
-        block.add(While(lt(i64(0), vector), inner.body()))
+        block.add(While(lt(self.first_suffix, vector), inner.body()))
 
     @property
     def rounds(self) -> bool:
@@ -170,13 +181,7 @@ class Blocks:
     def start(self, block: Block, vector: LExpr) -> None:
         """Go before the loop to its first vector, all before which are identities."""
         block.set(self.number, Bin("%", vector, i64(self.vectors), I64))
-        vector = self.builder.fresh("vector")
-        block.set(vector, i64(0))
-        clear = block.inner()
-        for component, array in self.arrays.items():
-            nothing = Splat(self.aggregate.identity[component], array.type)
-            clear.add(Store(array, self._entry(vector), nothing))
-        clear.set(vector, add(vector, i64(1)))
-        block.add(While(lt(vector, i64(self.vectors)), clear.body()))
+        block.set(self.first, self.number)
+        block.set(self.first_suffix, i64(self.vectors))
         for component, var in self.prefix.items():
             block.set(var, Splat(self.aggregate.identity[component], var.type))

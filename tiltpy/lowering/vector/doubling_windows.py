@@ -11,13 +11,16 @@ doubles. Nothing runs on over time: a result depends on the cells of its window 
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from tiltpy.abi.signature import LANES
-from tiltpy.aggregates.aggregate import Aggregate, State
+from tiltpy.aggregates.aggregate import Aggregate, State, name_state
 from tiltpy.emit.builder import Block, KernelBuilder
-from tiltpy.loops.nodes import LExpr, Num, Splat
+from tiltpy.loops.build import add, i64, lt
+from tiltpy.loops.nodes import LExpr, Num, Splat, Var
 from tiltpy.lowering.vector.block_windows import Blocks
 from tiltpy.lowering.vector.history import History
+from tiltpy.lowering.vector.nested_blocks import NestedBlocks
 
 
 class Sequence:
@@ -34,8 +37,12 @@ class Sequence:
         self.histories = [
             None
             if isinstance(component, Num)
-            else History(builder, f"{name}.{aggregate.name}", scalar, deepest)
-            for component, scalar in zip(state, aggregate.types, strict=True)
+            else History(
+                builder, f"{name}.{aggregate.name}", scalar, deepest, nothing
+            )
+            for component, scalar, nothing in zip(
+                state, aggregate.types, aggregate.identity, strict=True
+            )
         ]
         self.constant = state
 
@@ -89,13 +96,24 @@ def _in_lanes(state: State) -> State:
     )
 
 
+class CellSource(Protocol):
+    """Where the cells of a window are in memory."""
+
+    def lift(self, block: Block, ago: LExpr) -> State:
+        """The states of the vector of cells that was taken in so many cells ago."""
+
+    def prefetch(self, block: Block, ago: int) -> None:
+        """Prefetch the vector so many cells ago."""
+
+
 @dataclass(slots=True)
 class WindowFold:
     """All windows of one element of one object with one kind of state.
 
     `lifted` is the state of each cell's own snapshot (the identity where none begins);
     `certain`: one contributes in every cell. `lengths`: the cells of windows to come;
-    `deepest`: how far back their readers look for them.
+    `deepest`: how far back their readers look for them. With a `source` there may be no
+    cells before the first rounds, instead of any.
     """
 
     builder: KernelBuilder
@@ -104,10 +122,12 @@ class WindowFold:
     certain: bool
     lengths: Collection[int]
     deepest: int
+    source: CellSource | None = None
     levels: dict[int, Sequence] = field(default_factory=dict)
     windows: dict[int, tuple[Aggregate, Sequence]] = field(default_factory=dict)
-    blocks: list[Blocks] = field(default_factory=list)
+    blocks: list[Blocks | NestedBlocks] = field(default_factory=list)
     delays: list[Sequence] = field(default_factory=list)
+    rounds: Var | None = None
 
     def lift(self, block: Block, lifted: State) -> None:
         """The states of this round's cells."""
@@ -168,6 +188,12 @@ class WindowFold:
         longest = costs.longest_narrow_tree if narrow else costs.longest_tree
         return cells < max(LANES, longest + 1)
 
+    def _nests(self, vectors: int) -> bool:
+        """Decide whether a window has blocks of blocks, two of them at least."""
+        costs = self.builder.costs
+        nested = max(costs.nested_window, 2 * costs.short_block * LANES)
+        return self.source is not None and vectors * LANES >= nested
+
     def _window(self, block: Block, cells: int) -> tuple[Aggregate, State]:
         if self._grows(cells):
             return self.aggregate, self._tree(block, cells)
@@ -176,6 +202,10 @@ class WindowFold:
         whole = self.aggregate.widen(self.level(block, LANES).at(block, 0))
         if aggregate.ordered:  # other constants than the first may grow with blocks
             whole = (whole[0], *_in_lanes(whole[1:]))
+        if self._nests(vectors):
+            nested = NestedBlocks(self.builder, self.name, aggregate, vectors)
+            self.blocks.append(nested)
+            return aggregate, nested.window(block, whole, OldCells(self, rest))
         blocks = Blocks(
             self.builder, self.name, aggregate, vectors, certain=self.certain
         )
@@ -187,9 +217,34 @@ class WindowFold:
             delay = Sequence(self.builder, name, aggregate, tail, vectors * LANES)
             self.delays.append(delay)
             delay.set(block, tail)
-            older = delay.at(block, vectors * LANES)
-            state = aggregate.join(block, older, state, certain=self.certain)
+            state = self._join_delayed(block, delay, vectors, aggregate, state)
         return aggregate, tuple(block.name(self.name, component) for component in state)
+
+    def _join_delayed(
+        self,
+        block: Block,
+        delay: Sequence,
+        vectors: int,
+        aggregate: Aggregate,
+        state: State,
+    ) -> State:
+        """Join what some vectors ago was the oldest part of a window, if it has one."""
+        if self.source is None:
+            older = delay.at(block, vectors * LANES)
+            return aggregate.join(block, older, state, certain=self.certain)
+        if self.rounds is None:
+            self.rounds = self.builder.fresh(f"{self.name}.rounds")
+        state = name_state(block, self.name, state)
+        joined = tuple(self.builder.fresh(self.name, part.type) for part in state)
+        before, after = block.inner(), block.inner()
+        for var, part in zip(joined, state, strict=True):
+            before.set(var, part)
+        older = delay.at(after, vectors * LANES)
+        merged = aggregate.join(after, older, state, certain=self.certain)
+        for var, part in zip(joined, merged, strict=True):
+            after.set(var, part)
+        block.either(lt(self.rounds, i64(vectors)), before, after)
+        return joined
 
     def _tree(self, block: Block, cells: int) -> State:
         """Powers of two side by side, merged from the smallest and oldest on."""
@@ -211,8 +266,50 @@ class WindowFold:
             sequence.start(block)
         for blocks in self.blocks:
             blocks.start(block, vector)
+        if self.rounds is not None:
+            block.set(self.rounds, i64(0))
 
     def advance(self, block: Block) -> None:
         """End a round of the loop."""
         for sequence in self._sequences():
             sequence.advance(block)
+        if self.rounds is not None:
+            block.set(self.rounds, add(self.rounds, i64(1)))
+
+
+class OldCells:
+    """The cells of a window that are read once more: vectors, each with a `rest`."""
+
+    def __init__(self, fold: WindowFold, rest: int) -> None:
+        assert fold.source is not None
+        self.source = fold.source
+        self.rest = rest
+        self.fold = WindowFold(
+            fold.builder,
+            f"{fold.name}.old",
+            fold.aggregate,
+            fold.certain,
+            {LANES, rest} if rest else {LANES},
+            0,
+        )
+
+    def read(self, block: Block, ago: LExpr) -> tuple[State, State | None]:
+        """The state of the vector so many cells ago, and of the rest up to it."""
+        fold = self.fold
+        fold.lift(block, self.source.lift(block, ago))
+        whole = fold.aggregate.widen(fold.level(block, LANES).at(block, 0))
+        if not self.rest:
+            return whole, None
+        return whole, fold.aggregate.widen(fold.window(block, self.rest, 0)[1])
+
+    def start(self, block: Block) -> None:
+        """Begin with any vector; to be called when one has been read."""
+        self.fold.start(block, i64(0))
+
+    def advance(self, block: Block) -> None:
+        """Go on to the next."""
+        self.fold.advance(block)
+
+    def prefetch(self, block: Block, ago: int) -> None:
+        """Prefetch the vector so many cells ago."""
+        self.source.prefetch(block, ago)

@@ -28,15 +28,22 @@ from tiltpy.types import I64, Scalar, Struct, Type, columns
 class History:
     """A wide value of each round, and those of the rounds before.
 
-    `deepest` is the furthest that will be looked back, in cells, if that is far.
+    `deepest` is the furthest that will be looked back, in cells, if that is far. Before
+    the first round all is `nothing`, by default 0.
     """
 
     def __init__(
-        self, builder: KernelBuilder, name: str, scalar: Scalar, deepest: int = 0
+        self,
+        builder: KernelBuilder,
+        name: str,
+        scalar: Scalar,
+        deepest: int = 0,
+        nothing: Num | None = None,
     ) -> None:
         self.builder = builder
         self.name = name
         self.type = scalar
+        self.nothing = nothing or zero(scalar)
         self.now: LExpr = Splat(zero(scalar), scalar)
         self.past: list[Var] = []
         self.ring: Array | None = None
@@ -88,12 +95,12 @@ class History:
     def start(self, block: Block) -> None:
         """Clear all, before the loop."""
         for var in self.past:
-            block.set(var, Splat(zero(self.type), self.type))
+            block.set(var, Splat(self.nothing, self.type))
         if self.ring is not None:
             block.set(self.position, i64(0))
             entry = self.builder.fresh("entry")
             clear = block.inner()
-            clear.add(Store(self.ring, entry, zero(self.type)))
+            clear.add(Store(self.ring, entry, self.nothing))
             clear.set(entry, add(entry, i64(1)))
             block.set(entry, i64(0))
             block.add(While(lt(entry, i64(self.size)), clear.body()))

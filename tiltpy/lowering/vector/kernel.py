@@ -23,7 +23,7 @@ from tiltpy.emit.cell_arrays import ALIGNED, Bitmap, CellArrays
 from tiltpy.emit.references import fields_read
 from tiltpy.emit.row_access import ObjectRows, input_rows
 from tiltpy.ir.nodes import TemporalExpr, Window
-from tiltpy.loops.build import add, i64, least, lt, sub
+from tiltpy.loops.build import add, greatest, i64, least, lt, mul, sub
 from tiltpy.loops.nodes import Bin, For, LExpr, LoopKernel, While
 from tiltpy.lowering.lowered import LoweredKernel
 from tiltpy.lowering.vector.cell_values import Outcome
@@ -60,6 +60,7 @@ class _VectorKernel:
         self.high = self.builder.number(SlotKind.HIGH, "")
         self.at = self.builder.fresh("at")
         self.ticks = self.builder.fresh("ticks")
+        self.begin: LExpr = i64(-self.warm)
         self.stored: dict[str, CellArrays] = {}
         self.densified: list[DensifiedInput] = []
         self.tile_buffers: list[TileBuffer] = []
@@ -70,6 +71,7 @@ class _VectorKernel:
         """Lower all loops to a kernel."""
         for name in self.geometry.inputs:
             self._bind(name)
+        self.begin = self._find_begin()
         body = self.block.inner()
         for densified_input in self.densified:
             densified_input.fill(body, self.at, self.ticks)
@@ -122,7 +124,23 @@ class _VectorKernel:
             first,
             self.block.name("start", start),
             rest,
+            rows.count if rows.name in self.plan.guarded else None,
         )
+
+    def _find_begin(self) -> LExpr:
+        """Find the first tick of the loops, counted from `LOW`, a whole unit before it.
+
+        Before the first rows of inputs that start empty there is nothing to warm up by.
+        """
+        empty = [self.stored[name] for name in sorted(self.plan.empty_starts)]
+        if not empty:
+            return i64(-self.warm)
+        periods = (mul(cells.offset, i64(cells.axis.period)) for cells in empty)
+        rows = (sub(i64(0), ticks) for ticks in periods)
+        first = sub(least(*rows), i64(self.plan.short_warm_up))
+        unit = i64(self.plan.unit)
+        begin = Bin("*", Bin("//", first, unit, I64), unit, I64)
+        return self.block.name("begin", greatest(begin, i64(-self.warm)))
 
     def _capacity(self, period: int) -> tuple[RowCount, int]:
         """Count the cells of a tile; without tiles, by multiples of the time range."""
@@ -158,7 +176,7 @@ class _VectorKernel:
                 tile_buffer = self._tile_buffer(definition, outcome)
                 tile_buffer.store(inner, cell, outcome, lanes=not stage.panes)
                 tile_buffer.move(body, first)
-        loop.start(self.starts)
+        loop.start(self.starts, self.begin)
         loop.advance(inner)
         step = 1 if stage.panes else LANES
         body.add(*tile.statements)
@@ -182,7 +200,7 @@ class _VectorKernel:
         block, length = self.block, sub(self.high, self.low)
         end = block.name("end", add(length, i64(self.plan.lag)))
         block.add(*self.starts.statements)
-        block.set(self.at, i64(-self.warm))
+        block.set(self.at, self.begin)
         if self.tile is None:
             block.set(self.ticks, sub(end, self.at))
             block.add(*body.statements)
@@ -270,8 +288,26 @@ class _VectorKernel:
         if self.geometry.sampled(name):
             back = self._lookback(name)
         low = -self.warm - back - 2 * period
+        high = self.plan.lag + ahead + further
         spare = further if self.geometry.sampled(name) else 0
-        return Read(name, low, self.plan.lag + ahead + further, spare)
+        if name not in self.plan.guarded:
+            return Read(name, low, high, spare)
+        starts_empty = name in self.plan.empty_starts
+        early = self.warm - self.plan.short_warm_up if starts_empty else 0
+        late = high - self._lookahead(name)
+        return Read(name, low, high, spare, early=early, late=late)
+
+    def _lookahead(self, name: str) -> int:
+        """The ticks behind a time range up to which there must be rows of an input."""
+        period = self.geometry.axes[name].period
+        newest = max(
+            seen.newest.plus
+            for reader in self.plan.query.definitions
+            for source, seen in self.geometry.ranges(reader)
+            if source == name
+        )
+        shifted = (self.geometry.low - self.geometry.axes[name].phase) % period != 0
+        return self.plan.lag + (newest + shifted) * period
 
     def _lookback(self, name: str) -> int:
         """The ticks before the first cells that loops read of a sampled input.

@@ -71,19 +71,19 @@ class LaneLoop:
         """Enter the loop over a tile, whose first cell is `first`."""
         self.view.enter(tile, first)
 
-    def start(self, block: Block) -> None:
-        """Set the variables before the first tile."""
+    def start(self, block: Block, begin: LExpr) -> None:
+        """Set the variables before the first tile, which begins a tick after `LOW`."""
         for history in self._histories():
             history.start(block)
         self.cuts.start(block)
-        vector = self._first_vector(block) if self.has_blocks else i64(0)
+        vector = self._first_vector(block, begin) if self.has_blocks else i64(0)
         self.windows.start(block, vector)
 
-    def _first_vector(self, block: Block) -> LExpr:
+    def _first_vector(self, block: Block, begin: LExpr) -> LExpr:
         """The number of the loop's first vector, counted from the epoch on."""
         geometry = self.plan.geometry
         ticks = i64(self.view.reader.tdom.precision * LANES)
-        first = sub(self.low, i64(geometry.low % geometry.multiple + self.plan.warm_up))
+        first = sub(add(self.low, begin), i64(geometry.low % geometry.multiple))
         return block.name("vector", Bin("//", first, ticks, I64))
 
     def advance(self, block: Block) -> None:

@@ -221,6 +221,23 @@ class LaneView:
         computed = -self.plan.lags[name] if self.streams_here(name) else 0
         return self.element(Block(self.builder), name, element, computed)
 
+    # Cells before the first row and behind the last
+
+    def starts_empty(self, name: str) -> bool:
+        """Decide whether windows may hold cells before the first row of an object."""
+        return name in self.plan.empty_starts
+
+    def index_after(self, name: str, after: int) -> CellIndex:
+        """The indices of cells of a stored object, so many after the counter's."""
+        return self._cells(name, after)
+
+    def count_inside(self, name: str, after: int, cells: int) -> LExpr:
+        """Count the cells that exist of windows; they end after the counter's."""
+        if not self.starts_empty(name):
+            return i64(cells)
+        where = self._cells(name, after)
+        return self.stored[name].count_inside(self.block, where, cells)
+
     # Snapshots
 
     def beginning(self, name: str, after: int) -> LExpr:

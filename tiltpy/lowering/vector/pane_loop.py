@@ -76,8 +76,9 @@ class PaneLoop:
     has_blocks = False
     """No state depends on where blocks begin: panes are folded one by one."""
 
-    def start(self, block: Block) -> None:
+    def start(self, block: Block, begin: LExpr) -> None:
         """Start: the pane before the first was empty."""
+        del begin
         for var, _ in self.before:
             block.set(var, zero(var.type))
         for ring in self.rings.values():

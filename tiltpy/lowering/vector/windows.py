@@ -4,7 +4,7 @@ Those that move on with the cells are made of their neighbours' (`folds`). Those
 cells are a few finer ones are gathered, each lane its own.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from tiltpy.aggregates.aggregate import Aggregate, State, lift_where, name_state
@@ -26,11 +26,12 @@ from tiltpy.aggregates.finalize import finish_cells
 from tiltpy.aggregates.masked_variance import MaskedVariance, Values, in_lanes
 from tiltpy.aggregates.user_defined import bounded_aggregate
 from tiltpy.emit.builder import Block
+from tiltpy.emit.cell_arrays import CellIndex
 from tiltpy.emit.references import reductions
 from tiltpy.emit.values import Leaf, LoopValue, numbers_of, with_numbers
 from tiltpy.ir.nodes import Expr, Reduce, TemporalExpr
 from tiltpy.ir.traversal import sees_more
-from tiltpy.loops.build import TRUE, add, conj, i64
+from tiltpy.loops.build import TRUE, add, conj, i64, sub
 from tiltpy.loops.nodes import LExpr, Num, Splat
 from tiltpy.lowering.vector.counted_windows import CountedWindows
 from tiltpy.lowering.vector.doubling_windows import WindowFold
@@ -43,6 +44,49 @@ from tiltpy.lowering.vector.short_variance import (
 from tiltpy.ops import WHOLE_WINDOW
 from tiltpy.plan.cell_geometry import WindowCells
 from tiltpy.types import F32, F64, Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCells:
+    """The cells of an input's windows, of which a loop takes in those at `anchor`."""
+
+    view: LaneView
+    name: str
+    element: Expr
+    aggregate: Aggregate
+    anchor: int
+
+    def _index(self, block: Block, ago: LExpr) -> CellIndex:
+        now = add(self.view.cell, i64(self.anchor))
+        return CellIndex(block.name("base", sub(now, ago)))
+
+    def lift(self, block: Block, ago: LExpr) -> State:
+        """The states of the vector of cells that was taken in so many cells ago."""
+        index = self._index(block, ago)
+        value = self.view.element(block, self.name, self.element, index)
+        return self.lift_inside(block, value, index)
+
+    def lift_inside(self, block: Block, value: LoopValue, index: CellIndex) -> State:
+        """The states of a vector of cells; of those that do not exist, the identity."""
+        aggregate, cells = self.aggregate, self.view.stored[self.name]
+        at = cells.at(index)
+        at = replace(at, base=block.name("at", at.base))
+        state = tuple(block.builder.fresh("lifted", kind) for kind in aggregate.types)
+        wholly, partly = block.inner(), block.inner()
+        lifted = aggregate.lift(wholly, i64(0), value)
+        for var, number in zip(state, lifted, strict=True):
+            wholly.set(var, Splat(number, var.type))
+        inside = partly.name("inside", cells.inside(at))
+        lifted = lift_where(partly, aggregate, value, inside, i64(0))
+        for var, number in zip(state, lifted, strict=True):
+            partly.set(var, number)
+        block.either(cells.is_inside(at), wholly, partly)
+        return state
+
+    def prefetch(self, block: Block, ago: int) -> None:
+        """Prefetch the vector so many cells ago."""
+        now = add(self.view.cell, i64(self.anchor))
+        self.view.stored[self.name].prefetch_lines(block, now, -ago)
 
 
 class LaneWindows:
@@ -169,7 +213,7 @@ class LaneWindows:
     def _count(self, node: Reduce, newest: int, cells: int, *, certain: bool) -> LExpr:
         """Count the snapshots that contribute."""
         if certain:
-            return i64(cells)
+            return self.view.count_inside(node.window.object, newest, cells)
         (count,) = self._window(node, SHORT_COUNT, newest, cells, certain=False)
         return count
 
@@ -231,7 +275,12 @@ class LaneWindows:
             if self._has_edge(name, aggregate):
                 lengths = {cells - 1 for cells in lengths}
             back = anchor - first
-            fold = WindowFold(view.builder, label, aggregate, certain, lengths, back)
+            source = None
+            if view.starts_empty(name):
+                source = StoredCells(view, name, element, aggregate, anchor)
+            fold = WindowFold(
+                view.builder, label, aggregate, certain, lengths, back, source
+            )
             value = view.element(view.block, name, element, anchor)
             if isinstance(value.value, Num):  # a number in a state is a count
                 value = replace(value, value=Splat(value.value, value.value.type))
@@ -239,7 +288,11 @@ class LaneWindows:
             if self._has_edge(name, aggregate):
                 contributes = conj(value.valid, view.beginning(name, anchor))
             start = view.starts(name, anchor)
-            lifted = lift_where(view.block, aggregate, value, contributes, start)
+            if source is None:
+                lifted = lift_where(view.block, aggregate, value, contributes, start)
+            else:
+                index = view.index_after(name, anchor)
+                lifted = source.lift_inside(view.block, value, index)
             fold.lift(view.block, lifted)
             self.folds[key] = fold
         return self.folds[key]

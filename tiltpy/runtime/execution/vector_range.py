@@ -130,8 +130,8 @@ def find_vector_range(
         bounds = buffer.bounds()
         assert bounds is not None
         if buffer.layout is not TimeLayout.INTERVALS:
-            lows.append(bounds[0] - read.low)
-            highs.append(bounds[1] - read.high)
+            lows.append(bounds[0] - read.low - read.early)
+            highs.append(bounds[1] - read.high + read.late)
         seen.append((bounds[0] - read.high, bounds[1] - read.low))
     if seen:  # where it sees no row of any input, other kernels need no time at all
         lows.append(min(low for low, _ in seen))

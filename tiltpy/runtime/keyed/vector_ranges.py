@@ -151,8 +151,8 @@ def _time_ranges(
         rows = inputs[read.object]
         begin, end, gapless = _bounds(rows)
         if gapless:
-            lows.append(begin - read.low)
-            highs.append(end - read.high + _spared(rows, read))
+            lows.append(begin - read.low - read.early)
+            highs.append(end - read.high + (read.late or _spared(rows, read)))
         firsts.append(begin - read.high)
         lasts.append(end - read.low)
     if firsts:

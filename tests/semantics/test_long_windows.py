@@ -1,0 +1,98 @@
+"""Windows over samples of which vector kernels read what does not exist.
+
+Random queries with costs that guard all inputs and make blocks of blocks of a few
+vectors, beside sweeps; and long windows at the costs that users have, beside NumPy.
+"""
+
+from dataclasses import replace
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import tiltpy as tilt
+from tests.costs import costing
+from tests.random.long_windows import LongWindows
+from tiltpy.costs import RunCosts
+from tiltpy.lowering.vector.nested_blocks import NestedBlocks
+from tiltpy.plan import vector_plan
+from tiltpy.plan.cell_geometry import CellGeometry
+from tiltpy.plan.guarded_inputs import find_empty_starts
+
+RANDOM, BATCH, DEEPER = 40, 10, 100
+SWEEP = costing(run=RunCosts(vector_rows=1 << 40))
+SMALL: dict[str, int] = {
+    "longest_tree": 32,
+    "longest_narrow_tree": 40,
+    "guarded_window": 1,
+    "nested_window": 64,
+    "short_block": 2,
+}
+RUN = RunCosts(vector_rows=0, baseline_rows=0)
+
+
+def check_case(seed: int) -> None:
+    case = LongWindows(seed)
+    random = case.random
+    sizes = SMALL | {"short_block": random.choice((2, 2, 3, 5))}
+    options = costing(run=RUN, **sizes)
+    options = replace(options, optimize=random.random() < 0.2)
+    start, end = case.bounds()
+    chunk = random.choice((None, None, 16, 50, 333))
+    inputs: dict[str, Any] = dict(case.frames())
+    meant = tilt.parse(case.text, options=SWEEP).run(**inputs, start=start, end=end)
+    found = tilt.parse(case.text, options=options).run(
+        **inputs,
+        start=start,
+        end=end,
+        workers=random.choice((1, 2)),
+        chunk=None if chunk is None else chunk * case.period,
+    )
+    for name in case.outputs:
+        table, other = (each[name].to_arrow() for each in (found, meant))
+        where = f"seed {seed}, {start} to {end}, chunk {chunk}\n{case.text}"
+        assert _same(table, other, name, single="f32" in case.text), (
+            f"{where}\n{table}\n{other}"
+        )
+
+
+def _same(found: pa.Table, meant: pa.Table, name: str, *, single: bool) -> bool:
+    """Tell whether times are equal, and values but for rounding: `single` in part."""
+    if found.drop([name]) != meant.drop([name]):
+        return False
+    values, others = (np.asarray(each[name], np.float64) for each in (found, meant))
+    scale = np.nanmax(np.abs(others), initial=1.0)
+    tolerance = scale * (1e-5 if single else 1e-9)
+    return np.allclose(values, others, rtol=0, atol=tolerance, equal_nan=True)
+
+
+@pytest.mark.parametrize("batch", range(RANDOM // BATCH))
+def test_random_windows_over_samples(batch: int, *, deep: bool) -> None:
+    for first in range(batch * BATCH, RANDOM * (DEEPER if deep else 1), RANDOM):
+        for seed in range(first, first + BATCH):
+            check_case(seed)
+
+
+def test_random_cases_reach_guards_and_blocks_of_blocks() -> None:
+    reached = {"guarded": 0, "empty": 0, "nested": 0}
+    make = NestedBlocks.__init__
+
+    def find_empty(geometry: CellGeometry, guarded: frozenset[str]) -> frozenset[str]:
+        names = find_empty_starts(geometry, guarded)
+        reached["guarded"] += bool(guarded)
+        reached["empty"] += bool(names)
+        return names
+
+    def init(self: NestedBlocks, *arguments: Any) -> None:
+        reached["nested"] += 1
+        make(self, *arguments)
+
+    with (
+        patch.object(vector_plan, "find_empty_starts", find_empty),
+        patch.object(NestedBlocks, "__init__", init),
+    ):
+        for seed in range(12):
+            check_case(seed)
+    assert all(count > 2 for count in reached.values()), reached
