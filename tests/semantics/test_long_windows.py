@@ -5,6 +5,7 @@ vectors, beside sweeps; and long windows at the costs that users have, beside Nu
 """
 
 from dataclasses import replace
+from random import Random
 from typing import Any
 from unittest.mock import patch
 
@@ -96,3 +97,37 @@ def test_random_cases_reach_guards_and_blocks_of_blocks() -> None:
         for seed in range(12):
             check_case(seed)
     assert all(count > 2 for count in reached.values()), reached
+
+
+BITS = {
+    "mean": "~o[t] = mean(~x[t-50 : t])",
+    "f32": "~o[t] = std(f32(v) for v in ~x[t-90 : t]) + f32(sum(~x[t-30 : t]))",
+    "blocks": "~o[t] = std(~x[t-700 : t]) - ~x[t-3]",
+    "blocks of blocks": "~o[t] = mean(~x[t-3000 : t])",
+    "ahead": "~o[t] = sum(~x[t-20 : t+35])",
+    "left out": "~o[t] = ~x[t] > 0 ? mean(~x[t-40 : t]) : φ",
+    "fields": "~o[t] = { a = mean(~x[t-40 : t]), b = ~x[t] > 0 ? ~x[t] : φ }",
+    "two objects": "~m[t] = mean(~x[t-60 : t])\n~o[t] = std(~m[t-200 : t])",
+}
+"""Outputs with a value in each cell, packed ones, and such with fields that are φ."""
+
+
+@pytest.mark.parametrize("name", BITS)
+def test_no_bit_depends_on_where_a_run_begins(name: str) -> None:
+    """Of floats whose sums round, from numbers of many magnitudes."""
+    random = Random(name)  # noqa: S311
+    draws = np.random.default_rng(random.randint(0, 2**32))
+    values = draws.normal(size=9_000) * 10.0 ** draws.integers(-3, 4, 9_000)
+    x = tilt.sampled(values, random.randint(-99, 99), 1)
+    text = f"input x : f64 sampled 1\n{BITS[name]}\noutput ~o"
+    sizes = SMALL | {"guarded_window": 1_000, "nested_window": 2_000}
+    query = tilt.parse(text, options=costing(run=RUN, **sizes))
+    whole = query.run(x=x).to_arrow().combine_chunks()
+    ends = whole["end"].to_numpy()
+    for _ in range(8):
+        start = random.randint(3_500, 8_000)
+        end = start + random.choice((1, 5, 40, 900))
+        meant = whole.filter((ends > start) & (ends <= end))
+        for chunk in (None, random.choice((7, 100, 300))):
+            run = query.run(x=x, start=start, end=end, chunk=chunk, workers=1)
+            assert run.to_arrow().combine_chunks().equals(meant), (start, end, chunk)

@@ -125,11 +125,11 @@ class VectorPlan:
 
     @cached_property
     def short_warm_up(self) -> int:
-        """The same where inputs that start empty have no row before the time range."""
+        """The warm-up where inputs that start empty have no row before it."""
         return self._find_warm_up(self.empty_starts)
 
     @cached_property
-    def guarded(self) -> frozenset[str]:
+    def guarded_inputs(self) -> frozenset[str]:
         """The inputs of which the loops may read cells that do not exist."""
         if self.tile is not None or len(self.stages) != 1 or self.stages[0].panes:
             return frozenset()
@@ -138,7 +138,7 @@ class VectorPlan:
     @cached_property
     def empty_starts(self) -> frozenset[str]:
         """Those before whose first row a time range may begin."""
-        return find_empty_starts(self.geometry, self.guarded)
+        return find_empty_starts(self.geometry, self.guarded_inputs)
 
     def is_blocked(self, seen: WindowCells) -> bool:
         """Decide whether a window is made of blocks, whatever it folds."""

@@ -37,9 +37,7 @@ class Sequence:
         self.histories = [
             None
             if isinstance(component, Num)
-            else History(
-                builder, f"{name}.{aggregate.name}", scalar, deepest, nothing
-            )
+            else History(builder, f"{name}.{aggregate.name}", scalar, deepest, nothing)
             for component, scalar, nothing in zip(
                 state, aggregate.types, aggregate.identity, strict=True
             )

@@ -124,7 +124,7 @@ class _VectorKernel:
             first,
             self.block.name("start", start),
             rest,
-            rows.count if rows.name in self.plan.guarded else None,
+            rows.count if rows.name in self.plan.guarded_inputs else None,
         )
 
     def _find_begin(self) -> LExpr:
@@ -290,7 +290,7 @@ class _VectorKernel:
         low = -self.warm - back - 2 * period
         high = self.plan.lag + ahead + further
         spare = further if self.geometry.sampled(name) else 0
-        if name not in self.plan.guarded:
+        if name not in self.plan.guarded_inputs:
             return Read(name, low, high, spare)
         starts_empty = name in self.plan.empty_starts
         early = self.warm - self.plan.short_warm_up if starts_empty else 0

@@ -117,7 +117,7 @@ class RunChunks:
         if self.rule is not ChunkRule.VECTOR:
             return 0
         assert self.vector is not None
-        return self.vector.low
+        return self.vector.call_low
 
     def _find_interval(self, low: int, high: int) -> int | None:
         match self.rule:

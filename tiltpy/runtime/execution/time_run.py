@@ -253,7 +253,8 @@ class TimeRun:
         if self.vector is None:
             return list(self.chunks.of(low, high, None)), None
         fit = self.vector.fit(low, high)
-        dense = self.vector.dense_output(low[fit], high[fit])
+        calls_low = self.vector.begin_calls(low[fit])
+        dense = self.vector.dense_output(calls_low, high[fit])
         return list(self.chunks.of(low, high, fit)), dense
 
     def describe(self) -> Iterator[str]:
@@ -324,10 +325,11 @@ class TimeRun:
             return SweepChunks(self.sweep, chunks, self.strings, self.states)
         assert self.vector is not None
         low, high = chunks
-        kernel = self.vector.kernel
+        kernel, begin = self.vector.kernel, self.vector.begin_calls(low)
         calls: VectorCalls[Any] = (
-            call_over(kernel, self.rows, int(low[0]), int(high[0]))
+            call_over(kernel, self.rows, int(begin[0]), int(high[0]))
             if len(low) == 1
-            else call_over(kernel, self.rows, low, high)
+            else call_over(kernel, self.rows, begin, high)
         )
-        return VectorChunks(kernel, calls, dense, self.strings)
+        skipped = int(low[0] - begin[0])
+        return VectorChunks(kernel, calls, dense, self.strings, skipped)

@@ -10,6 +10,7 @@ from tiltpy.abi.slots import SlotKind
 from tiltpy.forks import cached_property
 from tiltpy.runtime.arrays.bitmap_snapshots import BitmapSnapshots
 from tiltpy.runtime.arrays.dictionary import NO_STRINGS, Strings
+from tiltpy.runtime.arrays.dtypes import Bits
 from tiltpy.runtime.arrays.pool import Array
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrays.time_layout import make_sampled
@@ -93,7 +94,8 @@ class VectorChunks:
     """Chunks of a run that lie side by side, as calls of a vector kernel.
 
     Dense outputs go to their place in `dense`. Without it, as for other outputs, each
-    call has room for all its cells. They can be computed again and again.
+    call has room for all its cells. They can be computed again and again. The first
+    `skipped` ticks of the first one are left out.
     """
 
     most = 0
@@ -105,6 +107,7 @@ class VectorChunks:
         calls: VectorCalls[Any],
         dense: DenseOutput | None = None,
         strings: Strings = NO_STRINGS,
+        skipped: int = 0,
     ) -> None:
         self.kernel = kernel
         self.signature = kernel.signature
@@ -112,6 +115,7 @@ class VectorChunks:
         self.count = calls.count
         self.strings = strings
         self._dense = dense
+        self._skipped = skipped
 
     @cached_property
     def _template(self) -> CallTable:
@@ -158,7 +162,8 @@ class VectorChunks:
         """What all calls wrote of dense outputs that have nothing but values."""
         if self._dense is None:
             return {}
-        low, high = item(self.calls.low, 0), item(self.calls.high, self.count - 1)
+        low = item(self.calls.low, 0) + self._skipped
+        high = item(self.calls.high, self.count - 1)
         nulls = {
             name for kind, name, _ in table.arrays if kind is SlotKind.OUT_VALIDITY
         }
@@ -193,7 +198,11 @@ class VectorChunks:
         copy = not self._is_dense(loop) and is_sparse(values, sum(counts))
         payload = table.payload(loop, call, count, copy=copy)
         cells = (item(self.calls.high, call) - low) // period
+        skipped = self._skipped // period if call == 0 else 0
         if loop.implicit_times:
+            if skipped:
+                low, cells = low + self._skipped, cells - skipped
+                payload = tuple(column.slice(skipped, cells) for column in payload)
             return make_sampled(low, period, cells, payload)
 
         def bits(kind: SlotKind) -> Array | None:
@@ -203,6 +212,10 @@ class VectorChunks:
 
         begins, covered = map(bits, BITS)
         assert begins is not None
+        if skipped:
+            dropped = _clear_first(begins.view(np.uint8), skipped)
+            count -= dropped
+            payload = tuple(column.slice(dropped, count) for column in payload)
         return BitmapSnapshots(
             low,
             period,
@@ -212,3 +225,13 @@ class VectorChunks:
             count,
             payload,
         )
+
+
+def _clear_first(bitmap: Bits, count: int) -> int:
+    """Clear the first bits of a bitmap; returns how many were set."""
+    head = bitmap[: (count + 7) // 8]
+    bits = np.unpackbits(head, bitorder="little")
+    dropped = int(bits[:count].sum())
+    bits[:count] = 0
+    head[:] = np.packbits(bits, bitorder="little")
+    return dropped

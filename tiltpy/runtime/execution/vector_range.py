@@ -58,24 +58,29 @@ def find_sampling_grid(buffer: SnapshotBuffer, costs: Costs) -> SamplingGrid | N
 
 @dataclass(frozen=True, slots=True)
 class VectorRange:
-    """A vector kernel and the time range `(low, high]` of a run in which it serves."""
+    """A vector kernel and the time range `(low, high]` of a run in which it serves.
+
+    Its calls begin at `seams` or later; that of the first chunk at the last one before
+    `low`, so that cells do not depend on where a run begins.
+    """
 
     kernel: Kernel
     aligned_range: AlignedRange
     low: int
     high: int
+    seams: int
 
     def fit(self, low: Times, high: Times) -> BoolArray:
         """Which of some chunks `(low[k], high[k]]` it can compute."""
         inside = (self.low <= low) & (high <= self.high)
-        begins = first_low(self.aligned_range, low) == low
+        begins = (first_low(self.aligned_range, low) == low) | (low == self.low)
         ends = last_high(self.aligned_range, high) == high
         fitting: BoolArray = inside & begins & ends
         return fitting
 
     def within(self, low: int, high: int) -> "VectorRange | None":
         """Narrow it to a part of its time range; None where nothing is left."""
-        low = first_low(self.aligned_range, max(self.low, low))
+        low = _first_cell(self.kernel, max(self.low, low), self.seams)
         high = last_high(self.aligned_range, min(self.high, high))
         return replace(self, low=low, high=high) if low < high else None
 
@@ -103,9 +108,22 @@ class VectorRange:
         None where one of them would write into the cells of the next.
         """
         step = whole_vectors(self.kernel.signature)
-        if len(low) == 0 or ((low - low[0]) % step).any():
+        if len(low) == 0 or ((low[1:] - low[:1]) % step).any():
             return None
         return DenseOutput(self.kernel.signature, int(low[0]), int(high[-1]))
+
+    def begin_calls(self, low: Times) -> Times:
+        """Find when the calls for chunks begin, the first at a seam before its own."""
+        if len(low) == 0 or low[0] != self.low:
+            return low
+        begin = low.copy()
+        begin[0] = self.call_low
+        return begin
+
+    @property
+    def call_low(self) -> int:
+        """When the call for the first chunk begins."""
+        return min(self.low, max(self.seams, last_seam(self.aligned_range, self.low)))
 
 
 def find_vector_range(
@@ -116,7 +134,7 @@ def find_vector_range(
     assert aligned is not None
     if any(loop.name not in domains for loop in signature.loops):
         return None
-    lows, highs = [FIRST_TIME], []
+    lows, highs, rows_low = [FIRST_TIME], [], [FIRST_TIME]
     for loop in signature.loops:
         domain = domains[loop.name]
         # A snapshot may have begun before the domain: then its value is not written,
@@ -130,14 +148,31 @@ def find_vector_range(
         bounds = buffer.bounds()
         assert bounds is not None
         if buffer.layout is not TimeLayout.INTERVALS:
-            lows.append(bounds[0] - read.low - read.early)
+            rows_low.append(bounds[0] - read.low - read.early)
             highs.append(bounds[1] - read.high + read.late)
         seen.append((bounds[0] - read.high, bounds[1] - read.low))
     if seen:  # where it sees no row of any input, other kernels need no time at all
-        lows.append(min(low for low, _ in seen))
+        rows_low.append(min(low for low, _ in seen))
         highs.append(max(high for _, high in seen))
-    low, high = first_low(aligned, max(lows)), last_high(aligned, min(highs))
-    return VectorRange(kernel, aligned, low, high) if low < high else None
+    seams = first_low(aligned, max(rows_low))
+    low = _first_cell(kernel, max(lows), seams)
+    high = last_high(aligned, min(highs))
+    return VectorRange(kernel, aligned, low, high, seams) if low < high else None
+
+
+def _first_cell(kernel: Kernel, low: int, seams: int) -> int:
+    """Find the first time, no less than `low`, from which on a kernel serves.
+
+    Its call begins before, if that is no seam: what it computes too much is left out,
+    unless snapshots may have begun there.
+    """
+    signature, aligned = kernel.signature, kernel.signature.aligned_range
+    assert aligned is not None
+    whole = all(not has_covered(signature, loop) for loop in signature.loops)
+    cell = last_high(aligned, low + aligned.multiple - 1)
+    if whole and seams <= last_seam(aligned, cell):
+        return cell
+    return first_low(aligned, max(low, seams))
 
 
 def has_covered(signature: Signature, loop: Loop) -> bool:
