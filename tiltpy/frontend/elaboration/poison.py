@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from tiltpy.errors import QueryError, QueryErrors
+from tiltpy.frontend.hints.own_names import use_own_names
 from tiltpy.frontend.surface import syntax
 from tiltpy.limits import MAX_ERRORS
 from tiltpy.source import Span
@@ -72,4 +73,6 @@ class ErrorLog:
             return
         in_order = sorted(self.errors, key=lambda e: (e.span.start, e.span.end))
         distinct = {(e.code, e.message, e.span): e for e in reversed(in_order)}
+        for error in distinct.values():
+            use_own_names(error)
         raise QueryErrors(list(reversed(distinct.values()))[:MAX_ERRORS])

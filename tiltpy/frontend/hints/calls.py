@@ -1,11 +1,13 @@
 """Hints for wrong calls: functions and arguments as other systems have them."""
 
+import re
 from collections.abc import Sequence
 
 from tiltpy.frontend.hints.general import quote
 from tiltpy.frontend.hints.other_languages import FUNCTIONS_ELSEWHERE
 from tiltpy.frontend.surface import syntax
-from tiltpy.frontend.surface.names import nearest
+from tiltpy.frontend.surface.names import split_active
+from tiltpy.messages import nearest_spelling
 from tiltpy.ops import (
     DATE_COMPONENTS,
     FUNCTIONS,
@@ -15,9 +17,12 @@ from tiltpy.ops import (
 )
 from tiltpy.types import SCALARS
 
+_WINDOW = "~x[t - 10 : t]"
+"""The window of hints that show one."""
 _SHIFTS = {"lag": "-", "shift": "-", "prev": "-", "previous": "-", "delay": "-",
            "lead": "+", "next": "+"}  # fmt: skip
 _CHOICES = {"when", "iff", "iif", "where", "if_else", "ifelse", "cond"}
+_AS_OF = {"asof_join", "merge_asof", "join_asof", "aj"}
 _DEFAULTS = {"coalesce", "ifnull", "nvl", "fillna", "fill_null", "isnull"}
 _ROLLING = {"mavg": "mean", "msum": "sum", "mmin": "min", "mmax": "max", "mdev": "std",
             "mcount": "count", "moving_average": "mean", "sma": "mean"}  # fmt: skip
@@ -44,7 +49,12 @@ def hint_callee(call: syntax.CallExpression, known: Sequence[str]) -> str:
             return f"the rows of an input are a domain: e = Rows({arguments[0]})"
         case [_, *_] if name in ("diff", "delta", "deltas"):
             ref = _object(call)
-            return f"write ~{ref}[t] - ~{ref}[t - 1]"
+            return f"write ~{ref}[t] - ~{ref}[t - {_length(call, '1')}]"
+        case [_, *_] if name in _AS_OF:
+            name = _object_in(call.arguments[1:])
+            return f"write ~{name}[last : t], its value at or before t"
+        case [_, *_] if name in ("pct_change", "percent_change", "pctchange"):
+            return f"write returns(~{_object(call)}, {_length(call, '1')})"
         case _:
             pass
     plain = name.removeprefix("rolling_").removeprefix("moving_").removeprefix("mov")
@@ -53,7 +63,28 @@ def hint_callee(call: syntax.CallExpression, known: Sequence[str]) -> str:
         reduction = _ROLLING.get(name) or here or plain
         if reduction in REDUCTIONS:
             return f"write {reduction}(~{_object(call)}[t - {_length(call)} : t])"
-    return FUNCTIONS_ELSEWHERE.get(name) or nearest(call.callee.text, known)
+    if name.startswith("nan") and name[3:] in REDUCTIONS:
+        window = call.arguments[0] if call.arguments else None
+        text = _WINDOW if window is None else quote(window, _WINDOW)
+        return f"write {name[3:]}(v for v in {text} if !is_nan(v)); φ is skipped anyway"
+    elsewhere = FUNCTIONS_ELSEWHERE.get(name)
+    if elsewhere is not None:
+        return _with_arguments(elsewhere, call)
+    bare, is_active = split_active(call.callee.text)
+    close = bare if is_active and bare in known else nearest_spelling(bare, known)
+    return f"did you mean {close}?" if close else ""
+
+
+def _with_arguments(hint: str, call: syntax.CallExpression) -> str:
+    """Put a call's own arguments into a hint, for `x` and its window."""
+    match call.arguments:
+        case [syntax.Ref(stop=stop) as window, *_] if stop is not None:
+            return hint.replace(_WINDOW, quote(window, _WINDOW))
+        case [first, *_] if "{" not in hint:
+            text = quote(first, "x")
+            return re.sub(r"(?<![~\w.])x(?![\w:])", lambda _: text, hint)
+        case _:
+            return hint
 
 
 def hint_count(call: syntax.CallExpression) -> str:
@@ -111,11 +142,15 @@ def _hint_shift(call: syntax.CallExpression, sign: str) -> str:
 
 def _object(call: syntax.CallExpression) -> str:
     """Find the first object in a call's arguments; `x` if there is none."""
-    for argument in call.arguments:
+    return _object_in(call.arguments)
+
+
+def _object_in(arguments: Sequence[syntax.Expr]) -> str:
+    for argument in arguments:
         for node in syntax.walk(argument):
             if isinstance(node, syntax.Ref):
                 return node.object
-    names = [a.text for a in call.arguments if isinstance(a, syntax.Name)]
+    names = [a.text for a in arguments if isinstance(a, syntax.Name)]
     return names[0] if names else "x"
 
 
