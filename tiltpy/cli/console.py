@@ -7,6 +7,7 @@ from typing import Any
 
 import tiltpy as tilt
 from tiltpy.cli.arguments import ArgumentsError, parameters
+from tiltpy.cli.colors import BOLD, has_colors, paint, paint_message, paint_preview
 from tiltpy.errors import QueryError, TiltError, TiltWarning
 from tiltpy.frontend.surface.size_limits import read_start
 from tiltpy.runtime.arrow.display import format_values
@@ -66,7 +67,12 @@ def report(error: TiltError) -> int:
 def report_line(message: str) -> None:
     """Print a message on stderr; errors of queries say themselves what they are."""
     prefix = "" if message.startswith("error[") else "error: "
-    print(f"{prefix}{escape_lines(message)}", file=sys.stderr)
+    _print_message(f"{prefix}{escape_lines(message)}")
+
+
+def _print_message(text: str) -> None:
+    """Print an error or a warning on stderr, in colours on a terminal."""
+    print(paint_message(text) if has_colors(sys.stderr) else text, file=sys.stderr)
 
 
 def note(text: str) -> None:
@@ -79,12 +85,20 @@ def say(text: str) -> None:
     print(escape_lines(text))
 
 
+def say_preview(name: str, table: Any, rows: int, count: int) -> None:
+    """Print the name and the head of an output on stdout, in colours on a terminal."""
+    title, text = escape_lines(f"~{name}"), format_preview(table, rows, count)
+    if has_colors(sys.stdout):
+        title, text = paint(title, BOLD), paint_preview(text)
+    print(f"{title}\n{text}")
+
+
 def report_warning(
     show: Callable[..., object], message: Warning | str, *args: Any, **options: Any
 ) -> None:
     """Print a warning of ours on stderr without its line; `show` all others."""
     if isinstance(message, TiltWarning):
-        print(f"warning: {escape_lines(str(message))}", file=sys.stderr)
+        _print_message(f"warning: {escape_lines(str(message))}")
     else:
         show(message, *args, **options)
 

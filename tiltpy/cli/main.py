@@ -1,4 +1,4 @@
-"""`tilt run | plot | check | explain | fmt`: reading the command line, and how it ends.
+"""The `tilt` command: reading the command line, and how it ends.
 
 Exit codes: 0 done, 1 the data or the run failed (or `fmt --check` found something),
 2 the query or the arguments are wrong, 128 + n ended by the signal n: 130 for Ctrl-C,
@@ -8,6 +8,7 @@ never a traceback.
 
 import gc
 import os
+import re
 import signal
 import sys
 import warnings
@@ -15,17 +16,26 @@ from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Callable, Sequence
 from functools import partial
 from io import TextIOWrapper
+from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
 from tiltpy.cli.arguments import ArgumentsError
 from tiltpy.cli.check import add_check_arguments, check
+from tiltpy.cli.completion import (
+    COMPLETE,
+    add_completion_arguments,
+    complete,
+    completion,
+)
 from tiltpy.cli.console import FAILED, report, report_line, report_warning
 from tiltpy.cli.explain import add_explain_arguments, explain
 from tiltpy.cli.fmt import add_fmt_arguments, fmt
+from tiltpy.cli.new import add_new_arguments, new
 from tiltpy.cli.plot import add_plot_arguments, plot
 from tiltpy.cli.run import add_run_arguments, run
 from tiltpy.errors import TiltError, TiltWarning
+from tiltpy.messages import closest
 from tiltpy.runtime.concurrency.offload import is_abandoned
 
 SIGNALLED = 128
@@ -43,10 +53,38 @@ class _Parser(ArgumentParser):
     """A parser whose errors look like all others of the command."""
 
     def error(self, message: str) -> NoReturn:
-        raise ArgumentsError(f"{message} (see {self.prog} --help)")
+        unknown = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)
+        if unknown is not None:
+            choices = re.findall(r"[\w-]+", unknown[2])
+            raise ArgumentsError(f"{_explain_choice(unknown[1], choices)}{self._more}")
+        raise ArgumentsError(f"{message}{self._more}")
+
+    def refuse(self, words: Sequence[str]) -> NoReturn:
+        """Refuse words that are no options and have no place."""
+        word = words[0]
+        if word.startswith("-"):
+            name = word.partition("=")[0]
+            near = closest(name, self._option_string_actions)
+            hint = f"; did you mean {near}?" if near else ""
+            raise ArgumentsError(f"there is no option {name}{hint}{self._more}")
+        hint = f"; data is given as --input {word}" if Path(word).exists() else ""
+        raise ArgumentsError(f"{word}: one argument too many{hint}{self._more}")
+
+    @property
+    def _more(self) -> str:
+        return f" (see {self.prog} --help)"
 
 
-def build_parser() -> ArgumentParser:
+def _explain_choice(word: str, choices: Sequence[str]) -> str:
+    """Say what is meant by a word that is none of the choices."""
+    if "run" in choices and word.endswith(".tilt"):
+        return f"'{word}' is a query, no command; write tilt run {word}"
+    near = closest(word, choices)
+    hint = f"did you mean {near}?" if near else f"there is {', '.join(choices)}"
+    return f"invalid choice: '{word}'; {hint}"
+
+
+def build_parser() -> _Parser:
     """Build the parser of the whole command line."""
     parser = _Parser(
         prog="tilt",
@@ -65,12 +103,22 @@ def build_parser() -> ArgumentParser:
         ("check", check, add_check_arguments, "say what is wrong with queries"),
         ("explain", explain, add_explain_arguments, "show what a query compiles to"),
         ("fmt", fmt, add_fmt_arguments, "rewrite queries in the standard format"),
+        ("new", new, add_new_arguments, "write a query for a file to start from"),
+        (
+            "completion",
+            completion,
+            add_completion_arguments,
+            "write a script that completes commands in a shell",
+        ),
     ):
         sub = commands.add_parser(
-            name, help=summary, description=command.__doc__, allow_abbrev=False
+            name,
+            help=summary,
+            description=f"{summary[0].upper()}{summary[1:]}.",
+            allow_abbrev=False,
         )
         add_arguments(sub)
-        sub.set_defaults(command=command)
+        sub.set_defaults(command=command, parser=sub)
     return parser
 
 
@@ -124,7 +172,15 @@ def _open_outputs() -> None:
 
 def _dispatch(argv: Sequence[str] | None) -> int:
     parser = build_parser()
-    args = parser.parse_args(argv)
+    words = sys.argv[1:] if argv is None else list(argv)
+    if words[:1] == [COMPLETE]:
+        return complete(parser, words[1:])
+    if words[:1] == ["help"]:
+        words = [*words[1:], "--help"]
+    args, rest = parser.parse_known_args(words)
+    if rest:
+        chosen: _Parser = getattr(args, "parser", parser)
+        chosen.refuse(rest)
     if args.version:
         # Slow to import, and seldom needed.
         from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415
@@ -135,7 +191,7 @@ def _dispatch(argv: Sequence[str] | None) -> int:
             print("tilt, from a clone that is not installed")
         return 0
     if not hasattr(args, "command"):
-        parser.error("say what to do: run, plot, check, explain or fmt")
+        parser.error("say what to do: run, plot, check, explain, fmt or new")
     command: Callable[..., int] = args.command
     with warnings.catch_warnings():
         warnings.simplefilter("always", TiltWarning)

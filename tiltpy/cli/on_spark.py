@@ -8,7 +8,7 @@ import tiltpy as tilt
 from tiltpy.cli import arguments
 from tiltpy.cli.arguments import ArgumentsError
 from tiltpy.cli.binding import known_format
-from tiltpy.cli.console import ROWS, format_preview, say
+from tiltpy.cli.console import ROWS, say_preview
 from tiltpy.cli.run_options import (
     check_distinct_paths,
     check_output_path,
@@ -92,10 +92,9 @@ def run_on_spark(
             files.write_frames({outputs[name]: frames[name] for name in outputs})
             return 0
         for name, frame in frames.items():
-            say(f"~{name}")
             with translate_errors():
                 count, head = files.read_head(frame, ROWS)
-            say(format_preview(head, count=count))
+            say_preview(name, head, ROWS, count)
     return 0
 
 

@@ -2,7 +2,7 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import tiltpy as tilt
 from tiltpy.cli import arguments
 from tiltpy.cli.arguments import ArgumentsError
 from tiltpy.cli.binding import known_format
-from tiltpy.cli.console import ROWS, format_preview, note, say
+from tiltpy.cli.console import ROWS, note, say_preview
 from tiltpy.cli.run_options import check_distinct_paths, check_output_path
 from tiltpy.cli.text_options import PIPE, is_pipe, read_output_format
 from tiltpy.memory_sizes import format_size
@@ -103,25 +103,26 @@ def _target(text: str, form: FileFormat | None) -> Target:
 
 def write_outputs(
     results: Iterable[tilt.Result], targets: Mapping[str, Target], args: Namespace
-) -> None:
-    """Write outputs, and say what was written."""
+) -> Callable[[], None]:
+    """Write outputs; returns what says so on stderr."""
     counts = write_results(results, targets, args.limit)
-    if args.quiet:
-        return
-    for name, count in counts.items():
-        target = targets[name]
-        size = ""
-        if isinstance(target, FileTarget):
-            size = f" ({format_size(target.path.stat().st_size)})"
-        of_name = f" of ~{name}" if len(counts) > 1 else ""
-        rows = f"{count:,} snapshot{'' if count == 1 else 's'}"
-        note(f"wrote {rows}{of_name} to {target}{size}")
+
+    def say_written() -> None:
+        for name, count in counts.items():
+            target, size = targets[name], ""
+            if isinstance(target, FileTarget):
+                size = f" ({format_size(target.path.stat().st_size)})"
+            of_name = f" of ~{name}" if len(counts) > 1 else ""
+            rows = f"{count:,} snapshot{'' if count == 1 else 's'}"
+            note(f"wrote {rows}{of_name} to {target}{size}")
+
+    return (lambda: None) if args.quiet else say_written
 
 
-def show_outputs(
+def read_heads(
     query: tilt.CompiledQuery, results: Iterable[tilt.Result], limit: int | None
-) -> None:
-    """Print the head of each output, and how many rows it has."""
+) -> Callable[[], None]:
+    """Compute the head and the length of each output; returns what prints them."""
     rows = limit or ROWS
     heads: dict[str, Any] = {}
     counts = dict.fromkeys(query.query.outputs, 0)
@@ -130,6 +131,9 @@ def show_outputs(
             counts[name] += len(table)
             if name not in heads or len(heads[name]) < rows:
                 heads[name] = extend_head(heads.get(name), table, rows)
-    for name, count in counts.items():
-        say(f"~{name}")
-        say(format_preview(heads[name], rows, count))
+
+    def show() -> None:
+        for name, count in counts.items():
+            say_preview(name, heads[name], rows, count)
+
+    return show

@@ -18,8 +18,8 @@ from tiltpy.cli.on_spark import (
 )
 from tiltpy.cli.outputs import (
     add_output_arguments,
+    read_heads,
     read_targets,
-    show_outputs,
     write_outputs,
 )
 from tiltpy.cli.progress import Progress
@@ -93,9 +93,10 @@ def run(args: Namespace) -> int:
             order: Order = args.sort or "key"
             results = [query.run(check_reductions=checks, order=order, **options)]
         if targets:
-            write_outputs(results, targets, args)
+            tell = write_outputs(results, targets, args)
         else:
-            show_outputs(query, results, args.limit)
+            tell = read_heads(query, results, args.limit)
+    tell()  # where no bar is in the way
     return 0
 
 

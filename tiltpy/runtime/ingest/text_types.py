@@ -53,6 +53,23 @@ def cast_as_declared(
     return text.table
 
 
+def parse_dates(table: pa.Table, source: Source, name: str) -> pa.Table:
+    """Parse the columns of a table that are written in the source's format of dates.
+
+    `name` is what errors call the table.
+    """
+    text = _Columns(table, name, source)
+    for field, was in zip(text.schema_with_dates(), table.schema, strict=True):
+        if field.type != was.type:
+            text.make_times(field.name)
+    return text.table
+
+
+def hint_dates(table: pa.Table, source: Source) -> str | None:
+    """Hint at the format of a column of dates that are not in ISO 8601."""
+    return _Columns(table, "", source).hint_dates()
+
+
 def _choose(text: "_Columns", declared: Input, column: str | None) -> Choice:
     """Choose the columns; texts in the format of dates are candidates for times."""
     try:

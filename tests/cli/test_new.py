@@ -1,0 +1,156 @@
+"""`tilt new`: queries for files, which run over them as they are."""
+
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests import ROOT
+from tiltpy.cli.main import main
+
+Outcome = tuple[int, str, str]
+Tilt = Callable[..., Outcome]
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def tilt(capsys: pytest.CaptureFixture[str]) -> Tilt:
+    """Runs a command line: its exit code, standard output and standard error."""
+
+    def run(*words: str) -> Outcome:
+        code = main(words)
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return run
+
+
+def write_trades() -> None:
+    rows = [
+        f"2024-03-01 09:{n // 60:02}:{n % 60:02},{'AB'[n % 3 > 0]},{n / 8},{n}"
+        for n in range(600)
+    ]
+    Path("trades.csv").write_text("\n".join(["ts,symbol,price,size", *rows]) + "\n")
+
+
+TRADES = """\
+# A query over trades.csv. Run it:
+#     tilt run trades.tilt --input trades=trades.csv
+#
+# The columns, the first row, and what the file says of their types:
+#     ts      2024-03-01 09:00:00  timestamp[s]
+#     symbol  A                    string
+#     price   0                    double
+#     size    0                    int64
+
+unit s  # the tick: all times are whole numbers of it
+
+# `point`: a row is there at its own time alone. A price or a state holds on:
+# write `until_next`; something that lasts is `duration 5m`.
+# `by symbol`: a result for each, from its own rows.
+input trades by symbol : { price: f64, size: i64 } time ts point
+
+# The times at which there is a result: every 10s.
+g = TDom(-∞, ∞, 10s)
+
+# `[g-10s : g]` is the window after `g - 10s`, up to `g`.
+~rows[g] = count(~trades[g-10s : g])
+~average[g] = mean(x.price for x in ~trades[g-10s : g])
+
+output ~rows
+output ~average
+"""
+
+
+def test_a_query_for_a_file(tilt: Tilt) -> None:
+    write_trades()
+    assert tilt("new", "trades.csv") == (0, TRADES, "")
+    code, out, err = tilt("new", "trades.csv", "--output", "trades.tilt")
+    assert (code, out) == (0, "")
+    command = "tilt run trades.tilt --input trades=trades.csv"
+    assert err == f"wrote trades.tilt; run it: {command}\n"
+    assert tilt("fmt", "--check", "trades.tilt")[0] == 0
+    code, out, err = tilt(*shlex.split(command)[1:])
+    assert (code, err) == (0, "")
+    assert out.startswith("~rows\nsymbol ")
+    assert "is there already" in tilt("new", "trades.csv", "--output", "trades.tilt")[2]
+
+
+@pytest.mark.parametrize("name", ["AAPL", "flights", "power", "retail", "weather"])
+def test_it_runs_over_real_data(tilt: Tilt, name: str) -> None:
+    path = ROOT / "examples" / "data" / f"{name}.parquet"
+    code, _, err = tilt("new", str(path), "--output", "q.tilt")
+    assert code == 0
+    code, out, err = tilt(*shlex.split(err.partition("run it: tilt ")[2]))
+    assert (code, "snapshots" in out) == (0, True), err
+
+
+def test_options_of_text_go_into_the_command(tilt: Tilt) -> None:
+    Path("x.csv").write_text("Zeit;Wert\n01.03.2024;1,5\n02.03.2024;2,5\n")
+    words = ("new", "x.csv", "--decimal", ",", "--output", "x.tilt")
+    code, _, err = tilt(*words)
+    assert code == 1
+    assert "no column is of times; if 'Zeit' is, add --date-format '%d.%m.%Y'" in err
+    code, _, err = tilt(*words, "--date-format", "%d.%m.%Y")
+    assert code == 0
+    assert "unit d" in Path("x.tilt").read_text()
+    code, out, err = tilt(*shlex.split(err.partition("run it: tilt ")[2]))
+    assert (code, err) == (0, "")
+    assert out.endswith("1 snapshot\n") or "2.0" in out
+
+
+def test_names_and_types_of_any_kind(tilt: Tilt) -> None:
+    table = pa.table(
+        {
+            "end": pa.array([1_500, 2_500, 9_000], pa.timestamp("ms", "Europe/Berlin")),
+            'the "price" [$]': pa.array([1, 2, None], pa.float32()),
+            "start": pa.array([1, 2, 3], pa.uint8()),
+            "ok": [True, None, False],
+            "list": [[1], [], None],
+            "day": pa.array([1, 2, 3], pa.date32()),
+        }
+    )
+    pq.write_table(table, "2 input.parquet")
+    code, _, err = tilt("new", "2 input.parquet", "--output", "q.tilt", "--time", "end")
+    assert code == 0
+    text = Path("q.tilt").read_text()
+    assert "unit ms" in text
+    assert (
+        'input x2_input : { "the \\"price\\" [$]": f32, start: u8, ok: bool, ' in text
+    )
+    code, _, err = tilt(*shlex.split(err.partition("run it: tilt ")[2]))
+    assert (code, err) == (0, "")
+    pq.write_table(pa.table({"time": [3, 7, 9], "v": ["a", "b", "c"]}), "rows.parquet")
+    text = tilt("new", "rows.parquet")[1]
+    assert "unit" not in text.replace("the tick", "")
+    assert "input rows_data : { v: string } time time point" in text
+    assert "TDom(-∞, ∞, 30)" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        ("gone.csv", 2, "gone.csv: there is no such file"),
+        ("-", 2, "-: is no file; name one"),
+        ("trades.csv --time when", 1, "there is no column 'when'; there is 'ts', "),
+        ("trades.csv --output no/q.tilt", 2, "there is no directory no"),
+        ("plain.csv", 1, "none of 'a', 'b' is of times; name the one that is"),
+        ("times.csv", 1, "it has times and keys, but no column of values"),
+    ],
+)
+def test_what_is_wrong_is_one_line(
+    tilt: Tilt, words: str, code: int, message: str
+) -> None:
+    write_trades()
+    Path("plain.csv").write_text("a,b\n1,2\n")
+    Path("times.csv").write_text("time\n1\n")
+    got, out, err = tilt("new", *words.split())
+    assert (got, out, err.count("\n")) == (code, "", 1)
+    assert message in err

@@ -1,0 +1,143 @@
+"""`tilt new`: a commented query for the columns of a file, to start from."""
+
+import re
+import shlex
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import tiltpy as tilt
+from tiltpy.cli.arguments import ArgumentsError
+from tiltpy.cli.binding import known_format
+from tiltpy.cli.console import note
+from tiltpy.cli.run_options import check_output_path
+from tiltpy.cli.text_options import TextOptions, add_text_options, is_pipe
+from tiltpy.frontend.surface.names import RESERVED
+from tiltpy.frontend.text.format import format_source
+from tiltpy.runtime.arrow.files import replace_files
+from tiltpy.runtime.ingest.describe_table import (
+    TableDescription,
+    describe_table,
+    first_rows,
+)
+from tiltpy.visible import escape_text
+
+_LIFETIMES = (
+    "# `point`: a row is there at its own time alone. A price or a state holds on:",
+    "# write `until_next`; something that lasts is `duration 5m`.",
+)
+ROWS = 10_000
+"""Rows that are looked at."""
+
+
+def add_new_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of `tilt new`."""
+    parser.add_argument("file", metavar="FILE", help="the data that it is for")
+    parser.add_argument(
+        "--output", metavar="QUERY", help="a new .tilt file; by default stdout"
+    )
+    parser.add_argument("--time", metavar="COLUMN", help="the column of the times")
+    parser.add_argument(
+        "--by", metavar="COLUMN", help="the column that tells the rows' keys"
+    )
+    add_text_options(parser)
+
+
+def new(args: Namespace) -> int:
+    """Write a query that runs over the file as it is."""
+    path, output = Path(args.file), args.output
+    name = _identifier(path.name.partition(".")[0])
+    data = _describe(path, name, args)
+    command = _command(path, name, args)
+    query = "\n".join(_query(data, name, path, command)) + "\n"
+    query = format_source(query, name=output or "<new>")
+    tilt.parse(query)
+    if output is None:
+        print(query, end="")
+        return 0
+    target = Path(output)
+    if target.exists():
+        raise ArgumentsError(f"--output {output}: is there already; name another file")
+    check_output_path(target)
+    with replace_files(target) as (draft,):
+        draft.write_text(query, "utf-8")
+    note(f"wrote {output}; run it: {command}")
+    return 0
+
+
+def _describe(path: Path, name: str, args: Namespace) -> TableDescription:
+    if is_pipe(path):
+        raise ArgumentsError(f"{path}: is no file; name one, whose rows stay")
+    if not path.is_file():
+        raise ArgumentsError(f"{path}: there is no such file")
+    options = TextOptions([name], args)
+    if options.format(name) is None:
+        known_format(path)
+    table = first_rows(options.source(name, path), ROWS)
+    return describe_table(table, str(path), args.time, args.by)
+
+
+def _identifier(text: str) -> str:
+    name = re.sub(r"\W", "_", text) or "rows"
+    taken = name in (*RESERVED, "rows", "average", "g")
+    return f"{'' if name[0].isalpha() else 'x'}{name}{'_data' if taken else ''}"
+
+
+def _word(name: str) -> str:
+    """Write a column's name: quoted, if it is no word."""
+    if re.fullmatch(r"[^\W\d]\w*", name):
+        return name
+    escaped = name.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
+
+
+def _command(path: Path, name: str, args: Namespace) -> str:
+    """Write the command that runs the query, with the options that read the file."""
+    words = ["tilt", "run", args.output or f"{name}.tilt", "--input", f"{name}={path}"]
+    for option in ("input_format", "delimiter", "decimal", "date_format"):
+        for text in getattr(args, option):
+            words += ["--" + option.replace("_", "-"), text]
+    return shlex.join(words)
+
+
+def _query(
+    data: TableDescription, name: str, path: Path, command: str
+) -> Iterator[str]:
+    step = data.step
+    yield f"# A query over {escape_text(str(path))}. Run it:"
+    yield f"#     {escape_text(command)}"
+    yield "#"
+    yield "# The columns, the first row, and what the file says of their types:"
+    yield from (f"#     {line}" for line in _aligned(data.columns))
+    yield ""
+    if data.unit is not None:
+        yield f"unit {data.unit}  # the tick: all times are whole numbers of it"
+        yield ""
+    yield from _LIFETIMES
+    by = f" by {_word(data.key)}" if data.key else ""
+    if data.key:
+        yield f"# `by {_word(data.key)}`: a result for each, from its own rows."
+    payload = ", ".join(f"{_word(each)}: {kind}" for each, kind in data.fields.items())
+    yield f"input {name}{by} : {{ {payload} }} time {_word(data.time)} point"
+    yield ""
+    yield f"# The times at which there is a result: every {step}."
+    yield f"g = TDom(-∞, ∞, {step})"
+    yield ""
+    numbers = [n for n, kind in data.fields.items() if kind[0] in "iuf"]
+    yield f"# `[g-{step} : g]` is the window after `g - {step}`, up to `g`."
+    yield f"~rows[g] = count(~{name}[g - {step} : g])"
+    if numbers:
+        field = _word(numbers[0])
+        yield f"~average[g] = mean(x.{field} for x in ~{name}[g - {step} : g])"
+    yield ""
+    yield "output ~rows"
+    if numbers:
+        yield "output ~average"
+
+
+def _aligned(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    cells = [[escape_text(cell)[:40] for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for row in cells:
+        padded = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        yield "  ".join(padded).rstrip()

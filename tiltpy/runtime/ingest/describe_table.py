@@ -1,0 +1,151 @@
+"""What a table looks like to a query: its times, keys, values, and its pace."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tiltpy.errors import DataError
+from tiltpy.runtime.arrow.display import format_values
+from tiltpy.runtime.arrow.files import read_source
+from tiltpy.runtime.arrow.parquet_scan import ParquetScan
+from tiltpy.runtime.arrow.select_columns import TIME_NAMES
+from tiltpy.runtime.arrow.sources import Source
+from tiltpy.runtime.ingest.text_types import hint_dates, parse_dates
+
+STEPS = (
+    ("ns", 1), ("us", 10**3), ("ms", 10**6), ("s", 10**9), ("m", 60 * 10**9),
+    ("h", 3600 * 10**9), ("d", 86_400 * 10**9),
+)  # fmt: skip
+COUNTS = {"m": (1, 5, 15), "h": (1, 6), "d": (1, 7, 30)}
+"""The round numbers of a unit that a grid may have; others are powers of 10."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableDescription:
+    """What a query over a table has to know of it."""
+
+    time: str
+    key: str | None
+    fields: dict[str, str]
+    """The payload's columns, and the types that the query calls them."""
+    unit: str | None
+    step: str
+    columns: list[tuple[str, str, str]]
+    """The name, first value and type of each column."""
+
+
+def describe_table(
+    table: pa.Table, name: str, time: str | None, key: str | None
+) -> TableDescription:
+    """Describe a table; `time` and `key` are columns, found where they are None.
+
+    `name` is what errors call it.
+    """
+    times = [time] if time else time_candidates(table)
+    listed = ", ".join(f"'{each}'" for each in table.column_names)
+    for column in (*times, *([key] if key else [])):
+        if column not in table.column_names:
+            raise DataError(f"{name}: there is no column '{column}'; there is {listed}")
+    if not times:
+        raise DataError(
+            f"{name}: none of {listed} is of times; name the one that is: --time COLUMN"
+        )
+    stamps = times[0]
+    types = {f.name: _type_of(f.type) for f in table.schema if f.name != stamps}
+    keys = (column for column, kind in types.items() if _is_key(table, column, kind))
+    chosen = key or next(keys, None)
+    fields = {c: kind for c, kind in types.items() if kind is not None and c != chosen}
+    if not fields:
+        raise DataError(f"{name}: it has times and keys, but no column of values")
+    unit, step = _steps(table.column(stamps))
+    columns = [
+        (field.name, _first_value(table, field), str(field.type))
+        for field in table.schema
+    ]
+    return TableDescription(stamps, chosen, fields, unit, step, columns)
+
+
+def first_rows(source: Source, rows: int) -> pa.Table:
+    """Read the first rows of a source; texts of dates become times."""
+    if source.format.name == "Parquet" and source.content is None:
+        scan = ParquetScan((Path(source.name),))
+        batches = scan.batches(scan.schema.names, rows)
+        first = next((batch.table for batch in batches), None)
+        return scan.schema.empty_table() if first is None else first
+    table = read_source(source)
+    if not source.format.is_text:
+        return table.slice(0, rows)
+    if source.style.date_format is None and not time_candidates(table):
+        hint = hint_dates(table, source)
+        if hint is not None:
+            raise DataError(f"{source.name}: no column is of times; {hint}")
+    return parse_dates(table, source, source.name).slice(0, rows)
+
+
+def time_candidates(table: pa.Table) -> list[str]:
+    """Find the columns that may be the times: stamps and dates, else by their names."""
+    stamps = [f.name for f in table.schema if _type_of(f.type) == "time"]
+    named = [
+        f.name
+        for f in table.schema
+        if pa.types.is_integer(f.type) and f.name.lower() in TIME_NAMES
+    ]
+    return stamps or named
+
+
+def _first_value(table: pa.Table, field: pa.Field) -> str:
+    if _type_of(field.type) is None or not table.num_rows:
+        return ""
+    return format_values(table.column(field.name).slice(0, 1))[0]
+
+
+def _type_of(kind: pa.DataType) -> str | None:
+    """Name the type in a query; None where there is none."""
+    types = pa.types
+    if types.is_dictionary(kind):
+        return _type_of(kind.value_type)
+    if types.is_integer(kind):
+        return ("i" if types.is_signed_integer(kind) else "u") + str(kind.bit_width)
+    if types.is_float32(kind) or types.is_float64(kind):
+        return f"f{kind.bit_width}"
+    if types.is_boolean(kind):
+        return "bool"
+    if types.is_string(kind) or types.is_large_string(kind):
+        return "string"
+    return "time" if types.is_timestamp(kind) or types.is_date(kind) else None
+
+
+def _is_key(table: pa.Table, name: str, kind: str | None) -> bool:
+    """Tell whether a column looks like keys: texts, each in several rows."""
+    if kind != "string":
+        return False
+    distinct = len(table.column(name).combine_chunks().unique())
+    return bool(1 < distinct <= table.num_rows // 5)
+
+
+def _steps(times: pa.ChunkedArray) -> tuple[str | None, str]:
+    """Choose the unit of the query, and the step of its grid: a few rows."""
+    if pa.types.is_integer(times.type):
+        stamps = np.sort(times.drop_null().to_numpy())
+        return None, str(10 * max(1, _gap(stamps)))
+    nanoseconds = times.cast(pa.timestamp("ns", getattr(times.type, "tz", None)))
+    stamps = np.sort(nanoseconds.drop_null().cast(pa.int64()).to_numpy())
+    units = [(u, size) for u, size in reversed(STEPS) if u not in {"m", "h"}]
+    unit = next(u for u, size in units if not (stamps % size).any())
+    tick = dict(STEPS)[unit]
+    least = max(10 * _gap(stamps), tick)
+    grids = (
+        (count * size, f"{count}{name}")
+        for name, size in STEPS
+        for count in COUNTS.get(name, (1, 10, 100))
+        if count * size % tick == 0
+    )
+    return unit, next((text for size, text in grids if size >= least), "365d")
+
+
+def _gap(stamps: "np.ndarray[Any, Any]") -> int:
+    gaps = np.diff(stamps)
+    return int(np.median(gaps[gaps > 0])) if (gaps > 0).any() else 1
