@@ -5,6 +5,7 @@ import shlex
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import tiltpy as tilt
 from tiltpy.cli.arguments import ArgumentsError
@@ -13,14 +14,11 @@ from tiltpy.cli.console import note
 from tiltpy.cli.run_options import check_output_path
 from tiltpy.cli.text_options import TextOptions, add_text_options, is_pipe
 from tiltpy.frontend.surface.names import RESERVED
-from tiltpy.frontend.text.format import format_source
 from tiltpy.runtime.arrow.files import replace_files
-from tiltpy.runtime.ingest.describe_table import (
-    TableDescription,
-    describe_table,
-    first_rows,
-)
 from tiltpy.visible import escape_text
+
+if TYPE_CHECKING:
+    from tiltpy.runtime.ingest.describe_table import TableDescription
 
 _LIFETIMES = (
     "# `point`: a row is there at its own time alone. A price or a state holds on:",
@@ -50,6 +48,8 @@ def new(args: Namespace) -> int:
     data = _describe(path, name, args)
     command = _command(path, name, args)
     query = "\n".join(_query(data, name, path, command)) + "\n"
+    from tiltpy.frontend.text.format import format_source  # noqa: PLC0415 - late
+
     query = format_source(query, name=output or "<new>")
     tilt.parse(query)
     if output is None:
@@ -65,7 +65,7 @@ def new(args: Namespace) -> int:
     return 0
 
 
-def _describe(path: Path, name: str, args: Namespace) -> TableDescription:
+def _describe(path: Path, name: str, args: Namespace) -> "TableDescription":
     if is_pipe(path):
         raise ArgumentsError(f"{path}: is no file; name one, whose rows stay")
     if not path.is_file():
@@ -73,6 +73,11 @@ def _describe(path: Path, name: str, args: Namespace) -> TableDescription:
     options = TextOptions([name], args)
     if options.format(name) is None:
         known_format(path)
+    from tiltpy.runtime.ingest.describe_table import (  # noqa: PLC0415 - late
+        describe_table,
+        first_rows,
+    )
+
     table = first_rows(options.source(name, path), ROWS)
     return describe_table(table, str(path), args.time, args.by)
 
@@ -101,7 +106,7 @@ def _command(path: Path, name: str, args: Namespace) -> str:
 
 
 def _query(
-    data: TableDescription, name: str, path: Path, command: str
+    data: "TableDescription", name: str, path: Path, command: str
 ) -> Iterator[str]:
     step = data.step
     yield f"# A query over {escape_text(str(path))}. Run it:"
