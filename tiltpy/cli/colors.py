@@ -26,12 +26,12 @@ def paint(text: str, color: str) -> str:
 def paint_message(message: str) -> str:
     """Colour an error or a warning: its head, its carets, and the hint after them."""
     painted = _HEAD.sub(
-        lambda found: paint(found[1], YELLOW if found[1] == "warning:" else RED),
+        lambda match: paint(match[1], YELLOW if match[1] == "warning:" else RED),
         message,
     )
-    painted = _GUTTER.sub(lambda found: paint(found[1], BLUE), painted)
+    painted = _GUTTER.sub(lambda match: paint(match[1], BLUE), painted)
     return _CARETS.sub(
-        lambda found: found[1] + paint(found[2], RED) + paint(found[3], CYAN), painted
+        lambda match: match[1] + paint(match[2], RED) + paint(match[3], CYAN), painted
     )
 
 
@@ -42,4 +42,4 @@ def paint_preview(text: str) -> str:
 
 
 def _paint_gaps(row: str) -> str:
-    return re.sub(r"(?<!\S)φ(?!\S)", lambda found: paint(found[0], DIM), row)
+    return re.sub(r"(?<!\S)φ(?!\S)", lambda match: paint(match[0], DIM), row)

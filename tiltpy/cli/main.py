@@ -56,8 +56,10 @@ class _Parser(ArgumentParser):
         unknown = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)
         if unknown is not None:
             choices = re.findall(r"[\w-]+", unknown[2])
-            raise ArgumentsError(f"{_explain_choice(unknown[1], choices)}{self._more}")
-        raise ArgumentsError(f"{message}{self._more}")
+            raise ArgumentsError(
+                f"{_explain_choice(unknown[1], choices)}{self._help_hint}"
+            )
+        raise ArgumentsError(f"{message}{self._help_hint}")
 
     def refuse(self, words: Sequence[str]) -> NoReturn:
         """Refuse words that are no options and have no place."""
@@ -66,12 +68,12 @@ class _Parser(ArgumentParser):
             name = word.partition("=")[0]
             near = closest(name, self._option_string_actions)
             hint = f"; did you mean {near}?" if near else ""
-            raise ArgumentsError(f"there is no option {name}{hint}{self._more}")
+            raise ArgumentsError(f"there is no option {name}{hint}{self._help_hint}")
         hint = f"; data is given as --input {word}" if Path(word).exists() else ""
-        raise ArgumentsError(f"{word}: one argument too many{hint}{self._more}")
+        raise ArgumentsError(f"{word}: one argument too many{hint}{self._help_hint}")
 
     @property
-    def _more(self) -> str:
+    def _help_hint(self) -> str:
         return f" (see {self.prog} --help)"
 
 

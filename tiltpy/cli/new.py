@@ -113,7 +113,7 @@ def _query(
     yield f"#     {escape_text(command)}"
     yield "#"
     yield "# The columns, the first row, and what the file says of their types:"
-    yield from (f"#     {line}" for line in _aligned(data.columns))
+    yield from (f"#     {line}" for line in _align(data.columns))
     yield ""
     if data.unit is not None:
         yield f"unit {data.unit}  # the tick: all times are whole numbers of it"
@@ -140,7 +140,7 @@ def _query(
         yield "output ~average"
 
 
-def _aligned(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+def _align(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
     cells = [[escape_text(cell)[:40] for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for row in cells:

@@ -9,7 +9,7 @@ from tiltpy.cli import arguments
 from tiltpy.cli.arguments import ArgumentsError
 from tiltpy.errors import TiltError
 from tiltpy.runtime.arrow.formats import FileFormat, TextStyle, named_format
-from tiltpy.runtime.arrow.sources import Source, file_source, pipe_source
+from tiltpy.runtime.arrow.sources import TableSource, file_source, pipe_source
 from tiltpy.runtime.concurrency.offload import offload
 
 PIPE = Path("-")
@@ -74,7 +74,7 @@ class TextOptions:
         """Return the format that an option says; None if none does."""
         return self._formats.get(name)
 
-    def source(self, name: str, path: Path) -> Source:
+    def source(self, name: str, path: Path) -> TableSource:
         """Make the source of an input, and read the standard input."""
         form, style = self._formats.get(name), self._styles[name]
         if not is_pipe(path):
@@ -87,7 +87,7 @@ class TextOptions:
         return offload(lambda: _read_pipe(path, form, style))
 
 
-def _read_pipe(path: Path, form: FileFormat | None, style: TextStyle) -> Source:
+def _read_pipe(path: Path, form: FileFormat | None, style: TextStyle) -> TableSource:
     with path.open("rb") as pipe:
         return pipe_source(pipe, str(path), form, style)
 

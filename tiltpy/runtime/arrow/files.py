@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from tiltpy.errors import DataError
 from tiltpy.runtime.arrow.draft_files import open_draft
 from tiltpy.runtime.arrow.formats import FileFormat, format_of
-from tiltpy.runtime.arrow.sources import Source, file_source
+from tiltpy.runtime.arrow.sources import TableSource, file_source
 from tiltpy.runtime.arrow.table_writers import open_writer
 from tiltpy.runtime.arrow.text_files import read_text
 from tiltpy.runtime.concurrency.offload import offload
@@ -33,7 +33,7 @@ def read_table(path: Path) -> pa.Table:
     return read_source(file_source(path))
 
 
-def read_source(source: Source) -> pa.Table:
+def read_source(source: TableSource) -> pa.Table:
     """Read all rows of a source; `DataError` if it is missing or broken."""
     name, form = source.name, source.format.name
     try:
@@ -44,7 +44,7 @@ def read_source(source: Source) -> pa.Table:
         raise DataError(f"{name}: not readable as {form}: {reason(error)}") from error
 
 
-def _read(source: Source) -> pa.Table:
+def _read(source: TableSource) -> pa.Table:
     if source.format.is_text:
         return read_text(source)
     with source.open() as file:

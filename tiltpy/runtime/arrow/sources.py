@@ -21,7 +21,7 @@ _HEAD = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class TableSource:
     """Bytes of a known format: a file's, or those that a pipe gave."""
 
     name: str
@@ -49,9 +49,9 @@ class Source:
 
 def file_source(
     path: Path, form: FileFormat | None = None, style: TextStyle | None = None
-) -> Source:
+) -> TableSource:
     """Make the source of a file; its suffix tells the format where nobody says it."""
-    return Source(str(path), form or format_of(path), style or TextStyle())
+    return TableSource(str(path), form or format_of(path), style or TextStyle())
 
 
 def pipe_source(
@@ -59,7 +59,7 @@ def pipe_source(
     name: str,
     form: FileFormat | None = None,
     style: TextStyle | None = None,
-) -> Source:
+) -> TableSource:
     """Read a pipe to its end; its first bytes tell the format where nobody says it."""
     content = pa.py_buffer(pipe.read())
     head = content.slice(0, min(_HEAD, content.size)).to_pybytes()
@@ -71,4 +71,4 @@ def pipe_source(
         form = detect_format(head)
     if compression is not None and form.is_text:
         form = FileFormat(form.name, compression)
-    return Source(name, form, style or TextStyle(), content)
+    return TableSource(name, form, style or TextStyle(), content)

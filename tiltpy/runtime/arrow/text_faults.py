@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tiltpy.runtime.arrow.sources import Source
+from tiltpy.runtime.arrow.sources import TableSource
 
 _SEPARATORS = ";\t|,"
 _SHOWN = 40
@@ -33,7 +33,7 @@ Record = tuple[int, str, list[str]]
 """The first line of a row, its text, and its values."""
 
 
-def find_fault(source: Source) -> str | None:
+def find_fault(source: TableSource) -> str | None:
     """Find what is wrong with a text file that Arrow cannot read; None if unknown."""
     try:
         if source.format.is_delimited:
@@ -45,7 +45,7 @@ def find_fault(source: Source) -> str | None:
         return None
 
 
-def one_column_fault(source: Source, names: Sequence[str]) -> str | None:
+def one_column_fault(source: TableSource, names: Sequence[str]) -> str | None:
     """Tell that a file has a single column, since something else separates values."""
     if not source.format.is_delimited or len(names) != 1:
         return None
@@ -59,7 +59,7 @@ def one_column_fault(source: Source, names: Sequence[str]) -> str | None:
     )
 
 
-def place_of_value(source: Source, row: int, column: str) -> str:
+def place_of_value(source: TableSource, row: int, column: str) -> str:
     """Find a value of a row, counted from 0: `file:line:column`."""
     if source.format.is_delimited:
         records = _records(source)
@@ -73,7 +73,7 @@ def place_of_value(source: Source, row: int, column: str) -> str:
     return f"{source.name}:{line}:{place + 1}"
 
 
-def wrong_encoding(source: Source) -> str | None:
+def wrong_encoding(source: TableSource) -> str | None:
     """Find the first byte that is no text in UTF-8; None if all are."""
     for number, line in enumerate(source.lines(), 1):
         try:
@@ -111,7 +111,7 @@ def guess_date_format(
     fitting = (
         form
         for form in DATE_FORMATS
-        if _converts(few, lambda part: parse(part, form))  # noqa: B023
+        if _converts(few, lambda values: parse(values, form))  # noqa: B023
     )
     return next(fitting, None) if len(few) else None
 
@@ -136,7 +136,7 @@ def _advise_delimiter(sign: str) -> str:
     return f"if '{shown}' separates its values, add --delimiter '{shown}'"
 
 
-def _lines(source: Source) -> Iterator[tuple[int, str]]:
+def _lines(source: TableSource) -> Iterator[tuple[int, str]]:
     """Yield the lines that are not empty, with their numbers."""
     for number, line in enumerate(source.lines(), 1):
         text = line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
@@ -144,7 +144,7 @@ def _lines(source: Source) -> Iterator[tuple[int, str]]:
             yield number, text
 
 
-def _records(source: Source) -> Iterator[Record]:
+def _records(source: TableSource) -> Iterator[Record]:
     """Yield the rows of delimited text, the header first."""
     kept: list[str] = []
 
@@ -162,7 +162,9 @@ def _records(source: Source) -> Iterator[Record]:
             yield reader.line_num - text.rstrip("\n").count("\n"), text, values
 
 
-def _field_place(source: Source, line: int, text: str, index: int) -> tuple[int, int]:
+def _field_place(
+    source: TableSource, line: int, text: str, index: int
+) -> tuple[int, int]:
     """Find the line and the place in it of a value of a row, counted from 0."""
     sign = re.escape(source.style.delimiter_of(source.format))
     fields = re.finditer(rf'(?:"(?:[^"]|"")*"|[^{sign}])*(?:{sign}|$)', text)
@@ -171,7 +173,7 @@ def _field_place(source: Source, line: int, text: str, index: int) -> tuple[int,
     return line + before.count("\n"), start - (before.rfind("\n") + 1)
 
 
-def _ragged_row(source: Source) -> str | None:
+def _ragged_row(source: TableSource) -> str | None:
     records = _records(source)
     header = next(records, None)
     if header is None:
@@ -191,7 +193,7 @@ def _ragged_row(source: Source) -> str | None:
     return None
 
 
-def _broken_json(source: Source) -> str | None:
+def _broken_json(source: TableSource) -> str | None:
     kinds: dict[str, str] = {}
     for line, text in _lines(source):
         try:

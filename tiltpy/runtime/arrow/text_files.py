@@ -4,14 +4,14 @@ import pyarrow as pa
 
 from tiltpy import arrow_functions as functions
 from tiltpy.errors import DataError
-from tiltpy.runtime.arrow.sources import Source
+from tiltpy.runtime.arrow.sources import TableSource
 from tiltpy.runtime.arrow.text_faults import find_fault, one_column_fault
 
 _FRACTION = r"^(?P<before>.*\D\d{2})[.,](?P<fraction>\d{1,9})(?P<after>\D.*)?$"
 """A time of day whose seconds have a fraction."""
 
 
-def read_text(source: Source) -> pa.Table:
+def read_text(source: TableSource) -> pa.Table:
     """Read a text file, whose values tell the types of its columns.
 
     Raises `DataError` with a line where it is no table, else what Arrow raises.
@@ -31,12 +31,12 @@ def read_text(source: Source) -> pa.Table:
     return table
 
 
-def read_as_text(source: Source, names: list[str]) -> pa.Table:
+def read_as_text(source: TableSource, names: list[str]) -> pa.Table:
     """Read columns as the texts that they are written as; empty ones are null."""
     return _read(source, dict.fromkeys(names, pa.string())).select(names)
 
 
-def _read(source: Source, types: dict[str, pa.DataType]) -> pa.Table:
+def _read(source: TableSource, types: dict[str, pa.DataType]) -> pa.Table:
     with source.open() as file:
         if source.format.is_delimited:
             return _read_delimited(source, file, types)
@@ -44,7 +44,7 @@ def _read(source: Source, types: dict[str, pa.DataType]) -> pa.Table:
 
 
 def _read_delimited(
-    source: Source, file: pa.NativeFile, types: dict[str, pa.DataType]
+    source: TableSource, file: pa.NativeFile, types: dict[str, pa.DataType]
 ) -> pa.Table:
     import pyarrow.csv as pc  # noqa: PLC0415 - late
 

@@ -12,7 +12,7 @@ from tiltpy.runtime.arrow.display import format_values
 from tiltpy.runtime.arrow.files import read_source
 from tiltpy.runtime.arrow.parquet_scan import ParquetScan
 from tiltpy.runtime.arrow.select_columns import TIME_NAMES
-from tiltpy.runtime.arrow.sources import Source
+from tiltpy.runtime.arrow.sources import TableSource
 from tiltpy.runtime.ingest.text_types import hint_dates, parse_dates
 
 STEPS = (
@@ -68,7 +68,7 @@ def describe_table(
     return TableDescription(stamps, chosen, fields, unit, step, columns)
 
 
-def first_rows(source: Source, rows: int) -> pa.Table:
+def first_rows(source: TableSource, rows: int) -> pa.Table:
     """Read the first rows of a source; texts of dates become times."""
     if source.format.name == "Parquet" and source.content is None:
         scan = ParquetScan((Path(source.name),))

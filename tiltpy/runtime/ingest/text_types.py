@@ -18,7 +18,7 @@ from tiltpy.ir.nodes import Input
 from tiltpy.messages import article
 from tiltpy.runtime.arrays.views import arrow_type
 from tiltpy.runtime.arrow.select_columns import Choice, choose_columns
-from tiltpy.runtime.arrow.sources import Source
+from tiltpy.runtime.arrow.sources import TableSource
 from tiltpy.runtime.arrow.text_faults import (
     first_failure,
     guess_date_format,
@@ -31,7 +31,7 @@ from tiltpy.types import STRING, Scalar, columns
 
 
 def cast_as_declared(
-    table: pa.Table, declared: Input, binding: InputBinding, source: Source
+    table: pa.Table, declared: Input, binding: InputBinding, source: TableSource
 ) -> pa.Table:
     """Cast the columns of an input in a table to the input's types.
 
@@ -53,7 +53,7 @@ def cast_as_declared(
     return text.table
 
 
-def parse_dates(table: pa.Table, source: Source, name: str) -> pa.Table:
+def parse_dates(table: pa.Table, source: TableSource, name: str) -> pa.Table:
     """Parse the columns of a table that are written in the source's format of dates.
 
     `name` is what errors call the table.
@@ -65,7 +65,7 @@ def parse_dates(table: pa.Table, source: Source, name: str) -> pa.Table:
     return text.table
 
 
-def hint_dates(table: pa.Table, source: Source) -> str | None:
+def hint_dates(table: pa.Table, source: TableSource) -> str | None:
     """Hint at the format of a column of dates that are not in ISO 8601."""
     return _Columns(table, "", source).hint_dates()
 
@@ -87,7 +87,7 @@ class _Columns:
 
     table: pa.Table
     input: str
-    source: Source
+    source: TableSource
 
     def schema_with_dates(self) -> pa.Schema:
         """Make the schema, in which texts like dates in the given format are times."""
@@ -192,12 +192,12 @@ class _Columns:
             column=name,
         )
 
-    def _advise_option(self, values: pa.ChunkedArray, found: str) -> str | None:
+    def _advise_option(self, values: pa.ChunkedArray, text: str) -> str | None:
         form = guess_date_format(values, parse_times)
         if form is not None and self.source.style.date_format is None:
             return f"add --date-format '{form}'"
-        if self.source.style.decimal == "." and "," in found:
-            with_point = pa.chunked_array([[found.replace(",", ".")]])
+        if self.source.style.decimal == "." and "," in text:
+            with_point = pa.chunked_array([[text.replace(",", ".")]])
             if first_failure(with_point, _cast(pa.float64())) is None:
                 return "if it is a decimal comma, add --decimal ,"
         return None

@@ -128,7 +128,7 @@ def write_results(
         for result in results:
             for name, target in targets.items():
                 table = result[name].to_arrow()
-                with _naming(target):
+                with _name_target(target):
                     if name not in files:
                         file = _OutputFile(sinks[name](), target, table.schema, limit)
                         left_open.callback(file.abandon)
@@ -137,7 +137,7 @@ def write_results(
             if all(file.is_full for file in files.values()):
                 break
         for name, file in files.items():
-            with _naming(targets[name]):
+            with _name_target(targets[name]):
                 file.finish()
     return {name: file.total for name, file in files.items()}
 
@@ -160,7 +160,7 @@ def _open_sinks(
 
 
 @contextmanager
-def _naming(target: Target) -> Iterator[None]:
+def _name_target(target: Target) -> Iterator[None]:
     """Name the target in errors of Arrow."""
     try:
         yield
