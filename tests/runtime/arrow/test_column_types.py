@@ -77,6 +77,39 @@ def test_other_widths_bits_and_nulls() -> None:
     assert run("i64", pa.array([5, 5, 6]).dictionary_encode()).to_pylist() == [5, 5, 6]
 
 
+@pytest.mark.parametrize(("declared", "bits"), [("f64", 53), ("f32", 24)])
+def test_floats_take_the_integers_that_they_hold(declared: str, bits: int) -> None:
+    most = 2**bits
+    for kind in (pa.int64(), pa.uint64()) + (pa.int32(),) * (bits < 32):
+        column = pa.array([1, None, most, 0], kind)
+        for whole in (column, column.dictionary_encode(), column.slice(2)):
+            found = run(declared, whole).to_pylist()
+            assert found == [value for value in whole.to_pylist() if value is not None]
+        wrong = pa.array([1, None, most + 1, most + 3], kind)
+        # Rows are counted as they lie, also where they are sorted by time.
+        table = pa.table({"t": [4, 3, 2, 1], "x": wrong})
+        query = tilt.parse(f"input x : {declared} time t point\n~o[t] = ~x[t]")
+        with pytest.raises(DataError) as caught:
+            query.run(x=table)
+        assert caught.value.row == 2
+        name = str(kind).replace("uint", "u").replace("int", "i")
+        assert str(caught.value) == (
+            f"input 'x', column 'x', row 2: found {most + 1}, which {declared} does "
+            f"not hold exactly; declare it as {name}, or cast it"
+        )
+    negative = pa.array([-most, -most - 1])
+    assert run(declared, negative.slice(0, 1)).to_pylist() == [-most]
+    with pytest.raises(DataError, match=f"row 1: found {-most - 1}"):
+        run(declared, negative)
+
+
+def test_streams_count_the_rows_of_all_batches() -> None:
+    query = tilt.parse("input x : f64 time t point\n~o[t] = ~x[t]")
+    tables = [pa.table({"t": [n], "x": [2**53 + n - 2]}) for n in (1, 2, 3)]
+    with pytest.raises(DataError, match="row 2: found 9007199254740993"):
+        list(query.stream(x=iter(tables)))
+
+
 @pytest.mark.parametrize(
     ("column", "way"),
     [

@@ -17,7 +17,12 @@ from tiltpy.runtime.ingest.binding import bind, complete_input
     ("values", "declared", "message"),
     [
         (["a"], ty.F64, "found string, expected f64; declare it as string, or cast it"),
-        ([1], ty.F64, "found int64, expected f64; declare it as i64, or cast it"),
+        ([1], ty.I32, "found int64, expected i32; declare it as i64, or cast it"),
+        (
+            [2**53 + 1],
+            ty.F64,
+            "found 9007199254740993, which f64 does not hold exactly",
+        ),
         ([1.5], ty.I64, "found double, expected i64; declare it as f64"),
         ([1.5], ty.F32, "found double, expected f32"),
         ([True], ty.I64, "found bool, expected i64; declare it as bool"),

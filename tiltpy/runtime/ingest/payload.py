@@ -1,6 +1,7 @@
 """The payload columns of an input, read from a table.
 
-A column is a view, or cast where the declared type holds all values of its type.
+A column is a view, or cast where the declared type holds all values of its type. A
+float also takes integers of more bits than its mantissa, if it holds each of them.
 """
 
 from collections.abc import Sequence
@@ -44,6 +45,8 @@ def read_payload(
         name = ".".join(path)
         if scalar.is_temporal:
             array = ticks_column(TickColumn(declared.name, name, array, scalar, unit))
+        elif scalar.is_float and pa.types.is_integer(array.type):
+            array = _floats_of(array, scalar, input=declared.name, name=name)
         array = move_rows(array, order)
         if isinstance(declared.type, Struct) and isinstance(
             declared.type.field(column), Struct
@@ -60,6 +63,24 @@ def _presence(array: pa.Array) -> Column:
     """Make the column that is true where a struct is not null, else null."""
     validity, offset = validity_of(array)
     return Column(np.ones(max(1, len(array)), np.uint8), validity, offset)
+
+
+def _floats_of(array: pa.Array, scalar: Scalar, *, input: str, name: str) -> pa.Array:
+    """Cast integers to floats; one that has too many digits is refused by its row."""
+    target = arrow_type(scalar)
+    try:
+        return array.cast(target)
+    except pa.ArrowInvalid:
+        most = 1 << MANTISSA[scalar.bits]
+        numbers = array.fill_null(0).to_numpy(zero_copy_only=False)
+        row = int(np.flatnonzero((numbers > most) | (numbers < -most))[0])
+    raise DataError(
+        f"found {array[row]}, which {scalar} does not hold exactly; "
+        f"{advise_type(array.type)}",
+        input=input,
+        column=name,
+        row=row,
+    )
 
 
 def payload_column(array: pa.Array, scalar: Scalar, *, input: str, name: str) -> Column:
