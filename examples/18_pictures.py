@@ -31,7 +31,10 @@ def main() -> None:
     OUTPUT.mkdir(exist_ok=True)
     query = tilt.parse(QUERY)
     price = tilt.bind(pq.read_table(HERE / "data" / "AAPL.parquet"), column="AdjClose")
-    result, inputs = query.run(price=price, **YEAR), query.inputs(price=price, **YEAR)
+    result, inputs = (
+        query.run(price=price, **YEAR),
+        query.read_inputs(price=price, **YEAR),
+    )
     figure = result.plot(inputs=inputs, title="Apple above its mean of 20 days")
     found = {}
     for axes in figure.axes:

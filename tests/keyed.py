@@ -39,7 +39,8 @@ from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.runtime.ingest.keys import Groups
 from tiltpy.runtime.ingest.read_input import InputRows
 from tiltpy.runtime.results.key_columns import Order
-from tiltpy.runtime.results.result import OutputTable, Result
+from tiltpy.runtime.results.output_table import OutputTable
+from tiltpy.runtime.results.result import Result
 from tiltpy.types import Struct
 
 

@@ -13,7 +13,8 @@ from tiltpy.frontend.parse import parse
 from tiltpy.inputs import BoundFrame
 from tiltpy.interpreter.evaluate import Event, Snapshot, Value, interpret
 from tiltpy.interpreter.scalars import Number
-from tiltpy.runtime.results.result import OutputTable, Result
+from tiltpy.runtime.results.output_table import OutputTable
+from tiltpy.runtime.results.result import Result
 
 Rows = Sequence[tuple[int, int, Number | None]]
 

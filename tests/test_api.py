@@ -216,9 +216,12 @@ def test_what_is_no_moment(start: object, message: str) -> None:
 
 @pytest.mark.parametrize(
     "chunk",
-    [1, "1s", "1h30m", dt.timedelta(seconds=3), pd.Timedelta("4s"), "2", 10**30],
-)
-def test_chunks(chunk: int | str | dt.timedelta) -> None:
+    [
+        1, "1s", "1h30m", dt.timedelta(seconds=3), pd.Timedelta("4s"), "2", 10**30,
+        np.timedelta64(3, "s"),
+    ],
+)  # fmt: skip
+def test_chunks(chunk: int | str | dt.timedelta | np.timedelta64) -> None:
     assert in_seconds(tilt.parse(TEXT).run(x=ARROW, chunk=chunk)) == TOTALS
 
 
@@ -228,7 +231,7 @@ def test_chunks(chunk: int | str | dt.timedelta) -> None:
         (0, "chunk=0: expected a whole number, 1 or more"), ("0s", "1 or more"),
         (-5, "1 or more"), (1.5, "expected ticks"), (True, "expected ticks"),
         ("1.5s", "no whole number"), ("fast", "expected ticks"),
-        (pd.Timedelta("1ns"), "no whole number"), (np.timedelta64(3, "s"), "expected"),
+        (pd.Timedelta("1ns"), "no whole number"), (np.timedelta64(3, "M"), "numpy's"),
         (dt.timedelta(microseconds=1), "no whole number"),
     ],
 )  # fmt: skip

@@ -159,7 +159,7 @@ def test_parameters_and_names_stay() -> None:
     check(query)
     other = sent(sent(query))
     assert "~x[t-5s:t]" in str(other).replace(" ", "")
-    assert str(other.query.definitions[0].span) == "sums.tilt (printed):5:1"
+    assert str(other.query.definitions[0].span) == "sums.tilt:3:1"
 
 
 @pytest.mark.parametrize("text", TEXTS)

@@ -33,7 +33,7 @@ from tiltpy.compiler.options import CompileOptions
 from tiltpy.errors import DataError, QueryError, TiltError, TiltWarning
 from tiltpy.frontend.python import functions as _functions
 from tiltpy.frontend.python import reductions as _reductions
-from tiltpy.frontend.python.builder import Rows, TDom, define, source
+from tiltpy.frontend.python.builder import Rows, TDom, define, param, source
 from tiltpy.frontend.python.declarations import duration, interval, point, until_next
 from tiltpy.frontend.python.functions import *
 from tiltpy.frontend.python.reductions import *
@@ -52,7 +52,8 @@ from tiltpy.frontend.python.window_ends import after, last_rows, row, since, str
 from tiltpy.frontend.python.windows import convolve
 from tiltpy.inputs import bind, sampled
 from tiltpy.runtime.arrow.parquet_scan import ParquetScan, scan_parquet
-from tiltpy.runtime.results.result import OutputTable, Result
+from tiltpy.runtime.results.output_table import OutputTable
+from tiltpy.runtime.results.result import Result
 from tiltpy.types import SCALARS as _SCALARS
 from tiltpy.types import STRING as _STRING
 from tiltpy.types import TIME as _TIME
@@ -76,9 +77,8 @@ __all__ = [
     "QueryError", "Result", "Rows", "Struct", "TDom", "TiltError", "TiltWarning",
     "after", "bind", "calendar", "cast", "cells", "cells_of", "compile", "convolve",
     "define", "duration", "end", "exists", "interval", "last_rows", "library", "load",
-    "parse", "phi", "point", "reduction", "row", "sampled", "scan_parquet", "since",
-    "source",
-    "start", "strict", "struct", "until_next", "when",
+    "param", "parse", "phi", "point", "reduction", "row", "sampled", "scan_parquet",
+    "since", "source", "start", "strict", "struct", "until_next", "when",
     "bool", "f32", "f64", "i16", "i32", "i64", "i8", "string", "time",
     "u16", "u32", "u64", "u8",
 ]  # fmt: skip

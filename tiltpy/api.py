@@ -1,100 +1,195 @@
 """The public face: queries from text or Python, run over anything that speaks Arrow."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from functools import cache, partial
+from collections.abc import Callable, Iterator, Mapping
+from functools import wraps
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, ParamSpec, TypeVar, cast, get_args
 
 from tiltpy.argument_checks import check_argument, check_path
 from tiltpy.compiler import parsed_queries
+from tiltpy.compiler.declarations import (
+    InputDeclaration,
+    OutputDeclaration,
+    ParameterDeclaration,
+    describe_inputs,
+    describe_outputs,
+)
 from tiltpy.compiler.options import CompileOptions
-from tiltpy.compiler.output_selection import split_by_keys
-from tiltpy.compiler.query_kernels import Compiler
-from tiltpy.engines.local import bind_inputs, run_parts
-from tiltpy.errors import TiltError, warn
+from tiltpy.compiler.templates import ProgramTemplate, QueryTemplate, TextTemplate
+from tiltpy.errors import ArgumentError, TiltError
 from tiltpy.frontend.python import builder
-from tiltpy.inputs import BoundInput
-from tiltpy.ir.identity import identity
+from tiltpy.frontend.surface.query_files import read_query
 from tiltpy.ir.nodes import Query
 from tiltpy.memory_sizes import size_of
-from tiltpy.passes.analyses.row_inputs import row_inputs
-from tiltpy.passes.separate_states import separate_states
-from tiltpy.run_arguments import Arguments, read_options
-from tiltpy.runtime.concurrency.offload import offload
-from tiltpy.runtime.execution.hidden_rows import HiddenRows
-from tiltpy.runtime.execution.output_group import OutputGroup
-from tiltpy.runtime.execution.quick_work import reads_quickly
-from tiltpy.runtime.execution.run_options import Progress, RunOptions
-from tiltpy.runtime.execution.time_domain import Request
-from tiltpy.runtime.ingest.binding import InputBinding, check_bound
+from tiltpy.prepared_query import PreparedQuery
+from tiltpy.run_arguments import RunMethod, read_options
+from tiltpy.runtime.execution.run_options import Progress
 from tiltpy.runtime.results.key_columns import Order
 from tiltpy.runtime.results.result import Result
 from tiltpy.time_literals import Length, Moment
 from tiltpy.types import Unit
 from tiltpy.visible import escape_lines
 
-RUN_ARGUMENTS = (
-    "self", "start", "end", "workers", "chunk", "allow_sort", "progress",
-    "check_reductions", "order",
+P = ParamSpec("P")
+T = TypeVar("T")
+RUN = RunMethod(
+    "run",
+    (
+        "start", "end", "params", "workers", "chunk", "allow_sort", "progress",
+        "check_reductions", "order",
+    ),
 )  # fmt: skip
-STREAM_ARGUMENTS = (
-    "self", "start", "end", "workers", "chunk", "memory", "progress",
-)  # fmt: skip
+STREAM_OPTIONS = "start", "end", "params", "workers", "chunk", "memory", "progress"
+STREAM, RUN_TO = (RunMethod(name, STREAM_OPTIONS) for name in ("stream", "run_to"))
+READ_INPUTS = RunMethod("read_inputs", ("start", "end", "params", "allow_sort"))
 ORDERS = get_args(Order)
 Format = Literal["stages", "tree", "json", "dot", "mermaid"]
 PRINTED = " (printed)"
 """Suffix of the name of a text that was printed from a query: its places are not those
 of the text that the user wrote."""
+OPTIONS = (CompileOptions, type(None))
+MOST_VARIANTS = 32
+"""Queries with other values of parameters that a query keeps, with their kernels."""
 MEMORY = "256MB"
 """Memory of a streamed run, where the caller does not say."""
+
+
+def _inputs_by_name(
+    positional: int,
+) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Make methods refuse frames without names, with a way out.
+
+    `positional` counts the arguments without a name that a method takes, `self` too.
+    """
+
+    def decorate(method: Callable[P, T]) -> Callable[P, T]:
+        @wraps(method)
+        def call(*arguments: P.args, **named: P.kwargs) -> T:
+            if len(arguments) > positional:
+                query = cast("CompiledQuery", arguments[0])
+                first = next(iter(query.inputs), "x")
+                raise ArgumentError(
+                    f"{method.__name__}() takes each input by name: "
+                    f"{method.__name__}({'..., ' * (positional - 1)}{first}=frame)"
+                )
+            return method(*arguments, **named)
+
+        return call
+
+    return decorate
 
 
 class CompiledQuery:
     """A query that can be run any number of times, over any frames.
 
-    `query` is its functional IR; `print(compiled)` shows it in the language's text.
+    `print(compiled)` shows it in the language's text; `inputs`, `outputs`, `params` and
+    `schema` are what it declares.
     Machine code is made when data shows which layouts are needed, and kept.
 
     It can be copied and pickled, for other processes: as that text and its options.
     """
 
-    def __init__(self, query: Query, options: CompileOptions | None = None) -> None:
-        self.query = query
-        self._arguments = Arguments(query)
-        self._find_row_inputs = cache(partial(row_inputs, query))
-        self._compiler = Compiler(query, options)
-        self._compilers = tuple(
-            self._compiler if each is query else Compiler(each, options)
-            for each in split_by_keys(query)
-        )
-        self._groups = [OutputGroup(c.query, c.compile_for) for c in self._compilers]
-        self._stream_groups = self._groups
-        separate = separate_states(query)
-        if separate is not query:
-            compilers = [Compiler(each, options) for each in split_by_keys(separate)]
-            self._stream_groups = [
-                OutputGroup(c.query, c.compile_for) for c in compilers
-            ]
+    def __init__(
+        self,
+        query: Query,
+        options: CompileOptions | None = None,
+        *,
+        template: QueryTemplate | None = None,
+    ) -> None:
+        check_argument("options", options, OPTIONS, "CompileOptions(...)")
+        self._prepared = PreparedQuery(query, options)
+        self._template = template
+        self._variants: dict[object, CompiledQuery] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
+        if self._template is not None and self._template.may_have_parameters:
+            return _remake, (self._template, self.options)
         name = self.query.definitions[0].span.source.name.removesuffix(PRINTED)
         return _reparse, (str(self), name + PRINTED, self.options)
 
     @property
+    def query(self) -> Query:
+        """The functional IR."""
+        return self._prepared.query
+
+    @property
     def options(self) -> CompileOptions:
         """The options that it is compiled with."""
-        return self._compiler.options
+        return self._prepared.options
+
+    @property
+    def inputs(self) -> dict[str, InputDeclaration]:
+        """The declared inputs by name."""
+        return describe_inputs(self.query, self._prepared.needed)
+
+    @property
+    def outputs(self) -> dict[str, OutputDeclaration]:
+        """The outputs by name, with the columns of their tables."""
+        return describe_outputs(self.query)
+
+    @property
+    def schema(self) -> dict[str, str]:
+        """The columns of the single output and their types in the language.
+
+        "key" stands for the type of a key column, which is the data's.
+        """
+        if len(self.query.outputs) != 1:
+            raise TiltError(
+                f"the outputs are {self._quoted_outputs()}; choose one of them: "
+                "query.outputs[name].schema"
+            )
+        return self.outputs[self.query.outputs[0]].schema
+
+    @property
+    def params(self) -> dict[str, ParameterDeclaration]:
+        """The parameters by name, with their types and values as in the language."""
+        return {} if self._template is None else self._template.parameters()
+
+    def with_params(self, params: Mapping[str, object]) -> "CompiledQuery":
+        """Set parameters by name; those that are left out keep their values.
+
+        Values are numbers, bools, strings, durations like "30s" or a `timedelta`, ticks
+        for durations, and stamps, dates or `datetime`s for times. The text is not
+        parsed again, and the same values give the same query, with what it compiled.
+        """
+        check_argument("params", params, Mapping, "a dict, like {'width': '30s'}")
+        if not params:
+            return self
+        key = tuple((name, type(params[name]), str(params[name])) for name in params)
+        variant = self._variants.get(key)
+        if variant is None:
+            template = self._template or TextTemplate(str(self), PRINTED)
+            made = template.with_values(params)
+            variant = CompiledQuery(made.query(), self.options, template=made)
+            if len(self._variants) >= MOST_VARIANTS:
+                self._variants.pop(next(iter(list(self._variants)), None), None)
+            self._variants[key] = variant
+        return variant
 
     def kernels(self) -> frozenset[str]:
         """Format the loop IR of the kernels that runs have used so far."""
-        return frozenset(text for c in self._compilers for text in c.kernels())
+        compilers = self._prepared.compilers
+        return frozenset(text for each in compilers for text in each.kernels())
 
+    def _with(
+        self, params: Mapping[str, object] | None, method: RunMethod
+    ) -> PreparedQuery:
+        if params is None:
+            return self._prepared
+        for declared in self.query.inputs:  # `params` may be a frame of one
+            method.check_free(declared.name)
+        return self.with_params(params)._prepared  # noqa: SLF001 - our own
+
+    def _quoted_outputs(self) -> str:
+        return ", ".join(f"'{name}'" for name in self.query.outputs)
+
+    @_inputs_by_name(1)
     def run(
         self,
         *,
         start: Moment | None = None,
         end: Moment | None = None,
+        params: Mapping[str, object] | None = None,
         workers: int | None = None,
         chunk: Length | None = None,
         allow_sort: bool = True,
@@ -111,8 +206,11 @@ class CompiledQuery:
         without a time column. Run-time bounds of time domains are given by their
         names, like inputs; one called `start` or `end` is the domain's.
 
+        An input that no output needs need not be given.
+
         `start` and `end` are the domain `(start, end]`: ticks, a stamp of ISO 8601 or a
-        `datetime`; by default that of the data. `workers` (threads; by default one per
+        `datetime`; by default that of the data. `params` sets parameters by name, see
+        `with_params`. `workers` (threads; by default one per
         CPU) never change a result, `chunk` (ticks, a duration like "1h", a `timedelta`)
         nothing but the rounding of inexact sums; chunks are longer than that where
         there would be more than 32,768 of them, or they would go through what they look
@@ -132,46 +230,27 @@ class CompiledQuery:
         """
         if order not in ORDERS:
             raise TiltError(f"order={order!r}: expected 'key' or 'time'")
-        request, frames = self._arguments.read(start, end, inputs, RUN_ARGUMENTS)
-        costs = self.options.costs
+        query = self._with(params, RUN)
+        request, frames = query.arguments.read(start, end, inputs, RUN)
         options = read_options(
-            self.query.unit,
+            query.needed.unit,
             workers,
             chunk,
-            costs,
+            query.options.costs,
             allow_sort=allow_sort,
             progress=progress,
         )
-        bindings = self._bindings(frames)
-        hidden = self._hidden_rows(request)
-
-        def work() -> Result:
-            if check_reductions:
-                from tiltpy.check_reductions import check_agreement  # noqa: PLC0415 - late
-
-                bound = bind_inputs(self.query, bindings, allow_sort=allow_sort)
-                compiling = self._compiler.options
-                check_agreement(self.query, bound, request, options, compiling)
-            return run_parts(
-                self.query, self._groups, bindings, request, options, order, hidden
-            )
-
-        quick = not check_reductions and reads_quickly(
-            self.query, bindings, costs.run, allow_sort=allow_sort
+        return query.run(
+            frames, request, options, order, check_reductions=check_reductions
         )
-        result = work() if quick else offload(work, options.progress)
-        _warn(hidden)
-        return result
 
-    def _hidden_rows(self, request: Request) -> HiddenRows:
-        """Make the counter of rows that a result for each row does not show."""
-        return HiddenRows(self.query, self._find_row_inputs, request)
-
+    @_inputs_by_name(1)
     def stream(
         self,
         *,
         start: Moment | None = None,
         end: Moment | None = None,
+        params: Mapping[str, object] | None = None,
         workers: int | None = None,
         chunk: Length | None = None,
         memory: int | str = MEMORY,
@@ -194,43 +273,14 @@ class CompiledQuery:
         many there are, as far as tables and `scan_parquet` know. The rest is as in
         `run`; a warning comes after the last piece.
         """
-        request, frames = self._arguments.read(start, end, inputs, STREAM_ARGUMENTS)
-        costs = self.options.costs
+        query = self._with(params, STREAM)
+        request, frames = query.arguments.read(start, end, inputs, STREAM)
         options = read_options(
-            self.query.unit, workers, chunk, costs, progress=progress
+            query.needed.unit, workers, chunk, query.options.costs, progress=progress
         )
-        hidden = self._hidden_rows(request)
-        results = self._stream(request, frames, options, memory, hidden)
-        return _warn_at_end(results, hidden)
+        return query.stream(frames, request, options, size_of(memory))
 
-    def _stream(
-        self,
-        request: Request,
-        frames: Mapping[str, object],
-        options: RunOptions,
-        memory: int | str,
-        hidden: HiddenRows,
-    ) -> Iterator[Result]:
-        from tiltpy.engines.out_of_core import stream  # noqa: PLC0415 - late
-        from tiltpy.passes.resolve_boundaries import (  # noqa: PLC0415 - late
-            resolve_boundaries,
-        )
-
-        bindings = self._bindings(frames)
-        inputs = tuple(
-            replace(one, lifetime=one.lifetime or bindings[one.name].lifetime)
-            for one in self.query.inputs
-        )
-        return stream(
-            resolve_boundaries(replace(self.query, inputs=inputs)),
-            self._stream_groups,
-            bindings,
-            request,
-            options,
-            size_of(memory),
-            hidden=hidden,
-        )
-
+    @_inputs_by_name(2)
     def run_to(
         self,
         path: str | Path | Mapping[str, str | Path],
@@ -238,6 +288,7 @@ class CompiledQuery:
         *,
         start: Moment | None = None,
         end: Moment | None = None,
+        params: Mapping[str, object] | None = None,
         workers: int | None = None,
         chunk: Length | None = None,
         memory: int | str = MEMORY,
@@ -256,57 +307,46 @@ class CompiledQuery:
         elif len(self.query.outputs) == 1:
             paths = {self.query.outputs[0]: check_path("path", path)}
         else:
-            known = ", ".join(f"'{name}'" for name in self.query.outputs)
+            known = self._quoted_outputs()
             raise TiltError(f"the outputs are {known}; give a path for each by name")
-        request, frames = self._arguments.read(start, end, inputs, STREAM_ARGUMENTS)
-        costs = self.options.costs
+        query = self._with(params, RUN_TO)
+        request, frames = query.arguments.read(start, end, inputs, RUN_TO)
         options = read_options(
-            self.query.unit, workers, chunk, costs, progress=progress
+            query.needed.unit, workers, chunk, query.options.costs, progress=progress
         )
-        hidden = self._hidden_rows(request)
-        results = self._stream(request, frames, options, memory, hidden)
+        results = query.stream(frames, request, options, size_of(memory))
         from tiltpy.runtime.results.file_sink import (  # noqa: PLC0415 - late
             file_target,
             write_results,
         )
 
         targets = {name: file_target(file) for name, file in paths.items()}
-        counts = write_results(results, targets)
-        _warn(hidden)
-        return counts
+        return write_results(results, targets)
 
-    def _bindings(self, frames: Mapping[str, object]) -> dict[str, InputBinding]:
-        """Make a binding of each input's frame."""
-        check_bound(self.query, frames)
-        unit = self.query.unit
-        return {
-            name: frame.binding(unit)
-            if isinstance(frame, BoundInput)
-            else InputBinding(frame)
-            for name, frame in frames.items()
-        }
-
-    def inputs(
+    @_inputs_by_name(1)
+    def read_inputs(
         self,
         *,
         start: Moment | None = None,
         end: Moment | None = None,
+        params: Mapping[str, object] | None = None,
         allow_sort: bool = True,
         **inputs: object,
     ) -> Result:
         """Read the inputs as the query sees them, a table of snapshots for each.
 
         Where events overlap, a snapshot is that of the event that started last. Made to
-        be drawn above the outputs: `result.plot(inputs=query.inputs(stock=frame))`.
+        be drawn above the outputs: `result.plot(inputs=query.read_inputs(x=frame))`.
         """
-        seen = CompiledQuery(identity(self.query), self._compiler.options)
-        frames: dict[str, Any] = inputs
-        request, bound = seen._arguments.read(start, end, frames, RUN_ARGUMENTS)
-        options = RunOptions(allow_sort=allow_sort, costs=self.options.costs)
-        bindings = seen._bindings(bound)
-        result = run_parts(seen.query, seen._groups, bindings, request, options)
-        declared = zip(self.query.inputs, result.values(), strict=True)
-        return Result([table.rename(each.name) for each, table in declared])
+        query = self._with(params, READ_INPUTS)
+        seen = query.returning_inputs(inputs)
+        request, frames = seen.arguments.read(start, end, inputs, READ_INPUTS)
+        options = read_options(
+            seen.needed.unit, None, None, seen.options.costs, allow_sort=allow_sort
+        )
+        result = seen.evaluate(frames, request, options)
+        tables = zip(seen.query.inputs, result.values(), strict=True)
+        return Result([table.rename(each.name) for each, table in tables])
 
     def explain(
         self,
@@ -341,13 +381,14 @@ class CompiledQuery:
             raise TiltError("machine code is shown in the format 'stages' only")
         frames = {} if inputs is None else inputs
         check_argument("inputs", frames, Mapping, "a dict")
-        bindings = self._bindings(frames) if frames else {}
-        data = read_data(self.query, bindings, self.options.costs)
+        query = self._prepared
+        bindings = query.bind(frames) if frames else {}
+        data = read_data(query.needed, bindings, self.options.costs)
         if format != "stages":
-            compiled = self._compiler.compile_for(data.layouts)
-            shown = FORMS[format](make_outline(self.query, compiled.query))
+            compiled = query.compiler.compile_for(data.layouts)
+            shown = FORMS[format](make_outline(query.needed, compiled.query))
             return shown if format == "json" else escape_lines(shown)
-        shown = explain_stages(self.query, self._compilers, data, llvm=llvm, asm=asm)
+        shown = explain_stages(query.needed, query.compilers, data, llvm=llvm, asm=asm)
         return escape_lines(shown)
 
     def __str__(self) -> str:
@@ -369,19 +410,6 @@ class CompiledQuery:
         return f"<query {summarize(self.query, '->')}>"
 
 
-def _warn(hidden: HiddenRows) -> None:
-    """Warn of rows that are hidden, if there are any."""
-    message = hidden.message()
-    if message is not None:
-        warn(message)
-
-
-def _warn_at_end(results: Iterator[Result], hidden: HiddenRows) -> Iterator[Result]:
-    """Yield the results, and warn after the last, at the line that asked for it."""
-    yield from results
-    _warn(hidden)
-
-
 def parse(
     query: str,
     *,
@@ -391,12 +419,17 @@ def parse(
 ) -> CompiledQuery:
     """Read a query from a text in the tilt language (`grammar/README.md`).
 
-    `params` sets its parameters; `name` is what errors call the text. Raises a
-    `QueryError` that holds everything that is wrong with the text.
+    `params` sets its parameters, see `CompiledQuery.with_params`; `name` is what errors
+    call the text. Raises a `QueryError` that holds everything that is wrong with it.
     """
+    check_argument("options", options, OPTIONS, "CompileOptions(...)")
     stored = options is None or options.cache
     parsed = parsed_queries.parse(query, name=name, params=params, stored=stored)
-    return CompiledQuery(parsed, options)
+    return CompiledQuery(parsed, options, template=TextTemplate(query, name, params))
+
+
+def _remake(template: QueryTemplate, options: CompileOptions) -> CompiledQuery:
+    return CompiledQuery(template.query(), options, template=template)
 
 
 def _reparse(printed: str, name: str, options: CompileOptions) -> CompiledQuery:
@@ -412,9 +445,8 @@ def load(
     options: CompileOptions | None = None,
 ) -> CompiledQuery:
     """Read a query from a `.tilt` file; see `parse`."""
-    stored = options is None or options.cache
-    parsed = parsed_queries.parse_file(path, params=params, stored=stored)
-    return CompiledQuery(parsed, options)
+    text = read_query(path)
+    return parse(text, name=str(path), params=params, options=options)
 
 
 def compile(
@@ -426,4 +458,5 @@ def compile(
 
     `unit` is the tick; by default the finest unit of the query's durations.
     """
-    return CompiledQuery(builder.build_query(*outputs, unit=unit), options)
+    template = ProgramTemplate(builder.write_program(*outputs, unit=unit))
+    return CompiledQuery(template.query(), options, template=template)

@@ -1,23 +1,26 @@
-"""Checks of the Python API's arguments: of the expected kind, or a `TiltError`."""
+"""Checks of the Python API's arguments: of the expected kind, or an `ArgumentError`."""
 
+from operator import index
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tiltpy.errors import TiltError
+from tiltpy.errors import ArgumentError, TiltError
 from tiltpy.messages import article
 
 T = TypeVar("T")
 
 
-def check_argument(name: str, value: T, kind: type[Any], wanted: str) -> T:
+def check_argument(
+    name: str, value: T, kind: type[Any] | tuple[type[Any], ...], wanted: str
+) -> T:
     """Return the value of the argument `name`; refuse it if it is not of a kind.
 
     `kind` is a type as `isinstance` takes it, `wanted` how the message calls it.
     """
     if not isinstance(value, kind):
         actual = "None" if value is None else article(type(value).__name__)
-        raise TiltError(f"{name}: expected {wanted}, found {actual}")
+        raise ArgumentError(f"{name}: expected {wanted}, found {actual}")
     return value
 
 
@@ -38,3 +41,11 @@ def check_path(name: str, value: object) -> Path:
     if "\0" in str(path):
         raise TiltError(f"{name}: {path} is no path: it has a NUL")
     return path
+
+
+def whole_number(value: Any) -> int | None:
+    """Read a whole number, numpy's too; None for anything else."""
+    try:
+        return None if isinstance(value, bool) else index(value)
+    except TypeError:
+        return None

@@ -80,6 +80,10 @@ class QueryErrors(QueryError):  # noqa: N818 - it is many of them
         return "\n\n".join(shown)
 
 
+class ArgumentError(TiltError, TypeError):
+    """An argument of the wrong kind; a `TypeError` for those who expect one."""
+
+
 class TiltWarning(UserWarning):
     """Something that a query or its data may be, and seldom is on purpose."""
 
@@ -113,3 +117,10 @@ class DataError(TiltError):
         self.column = column
         self.row = row
         self.key = key
+
+
+class UnknownArgumentError(DataError, TypeError):
+    """An argument of a run that is no option of it, and no input of the query.
+
+    A `TypeError` for those who expect what Python raises.
+    """

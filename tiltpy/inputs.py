@@ -6,6 +6,9 @@ from dataclasses import dataclass, field, fields
 from datetime import date, datetime
 from typing import Any, overload
 
+import numpy as np
+
+from tiltpy.argument_checks import check_argument
 from tiltpy.errors import TiltError
 from tiltpy.frontend.python import declarations
 from tiltpy.frontend.python.expressions import Expression
@@ -96,6 +99,9 @@ def bind(
     Bind a large Arrow table once and give the same object to every run: its times are
     then looked at (sorted, their layout found) in the first run alone.
     """
+    for option, name in (("time", time), ("column", column)):
+        if name is not None:
+            check_argument(option, name, str, "a column's name (str)")
     return BoundFrame(frame, time, lifetime, column, names_of(order), names_of(by))
 
 
@@ -120,6 +126,8 @@ class BoundSamples(BoundInput):
                 return timestamp(unit, zoned=zone is not None)
             case date():
                 return StampType("date", "d")
+            case np.datetime64():
+                return timestamp(unit, zoned=False)
             case str() if not is_number(self.start):
                 return timestamp(unit, zoned=has_offset(self.start))
             case _:

@@ -1,41 +1,64 @@
 """Arguments of a run besides the data: checked, and in ticks."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
-from tiltpy.argument_checks import check_argument
+from tiltpy.argument_checks import check_argument, whole_number
+from tiltpy.compiler.output_selection import drop_unused_inputs
 from tiltpy.costs import Costs
-from tiltpy.errors import DataError, TiltError
+from tiltpy.errors import DataError, TiltError, UnknownArgumentError
 from tiltpy.ir.nodes import Query
+from tiltpy.messages import closest
 from tiltpy.runtime.concurrency.offload import call_in_caller
 from tiltpy.runtime.execution.run_options import Progress, RunOptions
 from tiltpy.runtime.execution.time_domain import Request, check_request
-from tiltpy.time_literals import Length, Moment, ticks_of, time_of, whole_number
+from tiltpy.time_literals import Length, Moment, ticks_of, time_of
 from tiltpy.types import Unit
 
 
+@dataclass(frozen=True, slots=True)
+class RunMethod:
+    """A method that runs a query: its name, and its arguments besides the inputs."""
+
+    name: str
+    options: tuple[str, ...] = ()
+
+    def check_free(self, name: str) -> None:
+        """Refuse an input or a bound that could not be told from an option."""
+        if name in ("self", *self.options):
+            raise TiltError(
+                f"'{name}' is an argument of {self.name}() itself; give it another "
+                "name in the query"
+            )
+
+
 class Arguments:
-    """Arguments of a run that a query names: inputs, and bounds of time domains."""
+    """Arguments of a run that a query names: inputs, and bounds of time domains.
+
+    `needed` is the query without what no output needs: that need not be given.
+    """
 
     def __init__(self, query: Query) -> None:
-        self._query = query
+        self._declared = query
+        self.needed = drop_unused_inputs(query)
         self._inputs = [declared.name for declared in query.inputs]
-        self._bounds = run_time_bounds(query)
+        self._bounds = run_time_bounds(self.needed)
 
     def read(
         self,
         start: Moment | None,
         end: Moment | None,
         arguments: Mapping[str, object],
-        taken: Collection[str],
+        method: RunMethod,
     ) -> tuple[Request, dict[str, object]]:
-        """Read the domain and the run-time bounds of a run, and its inputs.
+        """Read the domain and the run-time bounds of a run, and its needed inputs.
 
-        `taken` are the arguments of the run itself, which no input may be called, and
-        no bound but those called `start` and `end`: they are the run's.
+        No input may be called like an option of the method, and no bound but those
+        called `start` and `end`: they are the run's.
         """
-        unit, frames = self._query.unit, dict(arguments)
+        unit = self.needed.unit
         for name in self._inputs:
-            _check_free(name, taken)
+            method.check_free(name)
         limits: dict[str, int] = {}
         bounds: dict[str, int] = {}
         for name, time in (("start", start), ("end", end)):
@@ -43,7 +66,7 @@ class Arguments:
                 limits[name] = in_ticks(name, time_of, time, unit)
         for name in self._bounds:
             if name not in ("start", "end"):
-                _check_free(name, taken)
+                method.check_free(name)
             if name in limits:
                 bounds[name] = limits[name]
             elif name in arguments:
@@ -53,10 +76,20 @@ class Arguments:
                     f"the time domain's bound '{name}' is not given; "
                     f"give it as run({name}=...)"
                 )
-            frames.pop(name, None)
         request = Request(limits.get("start"), limits.get("end"), bounds)
-        check_request(self._query, request)
-        return request, frames
+        check_request(self.needed, request)
+        return request, self._frames(arguments, method)
+
+    def _frames(
+        self, arguments: Mapping[str, object], method: RunMethod
+    ) -> dict[str, object]:
+        """Select the frames of the needed inputs; refuse unknown names."""
+        bounds = run_time_bounds(self._declared)
+        for name in arguments:
+            if name not in self._inputs and name not in bounds:
+                raise _unknown_argument_error(name, self._inputs, bounds, method)
+        names = [declared.name for declared in self.needed.inputs]
+        return {name: arguments[name] for name in names if name in arguments}
 
 
 def read_options(
@@ -114,10 +147,17 @@ def _check_positive(name: str, value: object) -> None:
         raise TiltError(f"{name}={value}: expected a whole number, 1 or more")
 
 
-def _check_free(name: str, taken: Collection[str]) -> None:
-    """Refuse what could not be told from the other arguments of a run."""
-    if name in taken:
-        raise TiltError(
-            f"'{name}' is an argument of run() itself; give it another name in the "
-            "query"
+def _unknown_argument_error(
+    name: str, inputs: Sequence[str], bounds: Sequence[str], method: RunMethod
+) -> UnknownArgumentError:
+    """Make the error that an argument is no option, no input and no bound."""
+    nearest = closest(name, [*inputs, *bounds, *method.options])
+    listed = ", ".join(inputs) or "none"
+    if nearest in method.options:
+        return UnknownArgumentError(
+            f"{method.name}() has no option '{name}'; did you mean {nearest}=...? "
+            f"(inputs of the query: {listed})"
         )
+    hint = f"; did you mean {nearest}?" if nearest else ""
+    message = f"the query has no such input; it has {listed}{hint}"
+    return UnknownArgumentError(message, input=name)

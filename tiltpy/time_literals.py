@@ -2,9 +2,10 @@
 
 import re
 from datetime import date, datetime, timedelta
-from operator import index
-from typing import Any
 
+import numpy as np
+
+from tiltpy.argument_checks import whole_number
 from tiltpy.errors import TiltError
 from tiltpy.frontend.surface.durations import is_duration, parse_duration
 from tiltpy.frontend.surface.timestamps import (
@@ -16,15 +17,15 @@ from tiltpy.frontend.surface.timestamps import (
 from tiltpy.source import Source, Span
 from tiltpy.types import NANOSECONDS, Unit
 
-Length = int | str | timedelta
-Moment = int | str | date | datetime
+Length = int | str | timedelta | np.timedelta64
+Moment = int | str | date | datetime | np.datetime64
 
 _INTEGER = re.compile(r"[+-]?\d{1,19}", re.ASCII)
 
 
 def ticks_of(value: object, unit: Unit | None) -> int:
     """Read a length in ticks: a number, a duration like "1h30m", a `timedelta`."""
-    if isinstance(value, timedelta):
+    if isinstance(value, timedelta | np.timedelta64):
         return _whole_ticks(length_of(value), unit)
     if (ticks := whole_number(value)) is not None:
         return ticks
@@ -42,14 +43,14 @@ def time_of(value: object, unit: Unit | None) -> int:
     A stamp without an offset is read like a column of stamps without a time zone, one
     with an offset (`+01:00`, `Z`) like a column with one.
     """
-    if (ticks := whole_number(value)) is not None:
-        return ticks
+    if not isinstance(value, np.timedelta64) and (t := whole_number(value)) is not None:
+        return t
     match value:
         case str() if _INTEGER.fullmatch(value):
             return int(value)
         case str():
             return _whole_ticks(_parse_stamp(value), unit)
-        case date():
+        case date() | np.datetime64():
             return _whole_ticks(nanoseconds_of(value), unit)
         case _:
             raise TiltError("expected ticks, a stamp like 2013-03-01 or a datetime")
@@ -64,14 +65,6 @@ def has_offset(stamp: str) -> bool:
     """Tell whether a stamp of ISO 8601 says its distance from UTC."""
     match = STAMP.fullmatch(stamp)
     return match is not None and match[3] is not None
-
-
-def whole_number(value: Any) -> int | None:
-    """Read a whole number, numpy's too; None for anything else."""
-    try:
-        return None if isinstance(value, bool) else index(value)
-    except TypeError:
-        return None
 
 
 def _parse_stamp(text: str) -> int:

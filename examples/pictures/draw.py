@@ -73,7 +73,7 @@ def main() -> None:
         span = {"start": start, "end": end}
         result = query.run(**inputs, **span)
         path = output / f"{name}.svg"
-        seen = query.inputs(**inputs, **span)
+        seen = query.read_inputs(**inputs, **span)
         result.plot(path, inputs=seen, keys=KEYS.get(name), title=name)
         print(path)
 

@@ -28,7 +28,7 @@ from tiltpy.runtime.execution.time_domain import (
 )
 from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.runtime.ingest.read_input import ingest
-from tiltpy.runtime.results.result import OutputTable
+from tiltpy.runtime.results.output_table import OutputTable
 
 CASES = 160
 BATCH = 20

@@ -71,7 +71,7 @@ def test_what_is_shown_means_the_same(text: str) -> None:
         (lambda: t, "TDom(-∞, ∞, 1s)"),
         (
             lambda: tilt.TDom(dt.datetime(2020, 1, 1, 3), None, "1h", "5m", left=True),
-            'TDom(time("2020-01-01T03:00:00"), ∞, 1h, offset=5m, left)',
+            'TDom(time("2020-01-01T03:00:00"), ∞, 1h, 5m, left)',
         ),
         (
             lambda: tilt.TDom(0, "stop", tilt.calendar("1mo", "Asia/Tokyo")),

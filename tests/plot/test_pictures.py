@@ -225,7 +225,7 @@ def test_outputs_and_fields_are_stacked_on_one_time_axis() -> None:
     zone = pa.timestamp("s", "America/New_York")
     spans = [(START + a, START + b) for a, b in ((0, 600), (600, 900), (900, 1500))]
     frame = table(spans, [1.0, 2.0, 1.0], zone)
-    inputs = query.inputs(x=frame)
+    inputs = query.read_inputs(x=frame)
     figure = query.run(x=frame).plot(inputs=inputs, title="three")
     labels = [place.get_ylabel() for place in figure.axes]
     assert labels == ["~x", "~a", "~b.low", "~b.high", "~b.up"]
@@ -576,7 +576,7 @@ def hover_tools(row: Any) -> list[Any]:
 
 def test_pages_name_the_keys() -> None:
     query = tilt.parse(KEYED)
-    seen = query.inputs(x=ROWS, r=RATES)
+    seen = query.read_inputs(x=ROWS, r=RATES)
     page = keyed().plot(inputs=seen, interactive=True)
     rows = rows_of(page)
     labels = [
@@ -596,11 +596,11 @@ def test_inputs_are_seen_as_the_query_sees_them() -> None:
     x = pa.table({"t": [1, 3], "x": [1.0, 2.0]})
     y = pa.table({"t": [2, 5], "y": [7, 8]})
     held = pa.table({"t": [2, 5], "v": [7, 8]})
-    seen = query.inputs(x=x, y=y, end=9, **{"y'": held})
+    seen = query.read_inputs(x=x, y=y, end=9, **{"y'": held})
     assert [tuple(row.values()) for row in seen["x"].to_arrow().to_pylist()] == [
         (0, 2, 1.0), (2, 6, 2.0)
     ]  # fmt: skip
     assert seen["y"].to_arrow()["end"].to_pylist() == [2, 5]
     assert seen["y'"].to_arrow()["end"].to_pylist() == [4, 9]
     with pytest.raises(tilt.DataError, match="nothing is bound"):
-        query.inputs(x=x)
+        query.read_inputs(x=x)

@@ -68,7 +68,7 @@ def test_a_held_row_moves_no_end() -> None:
     assert listed(query.run(x=x)) == [(0, 3, 10), (3, 4, 20)]
     assert listed(query.run(x=x, end=9)) == [(0, 3, 10), (3, 9, 20)]
     assert listed(query.run(x=x, start=100, end=109)) == [(100, 109, 20)]
-    assert listed(query.inputs(x=x)) == [(0, 3, 10), (3, 4, 20)]
+    assert listed(query.read_inputs(x=x)) == [(0, 3, 10), (3, 4, 20)]
     ahead = tilt.parse("input x : i64 time ts until_next\n~o[t] = ~x[t+5]")
     assert listed(ahead.run(x=x)) == [(0, 4, 20)]
     null = frame(ts=[1, 4, 7], x=pa.array([10, 20, None]))

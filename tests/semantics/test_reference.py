@@ -42,7 +42,7 @@ from tiltpy.ops import (
     STRING_FUNCTIONS,
     STRING_TESTS,
 )
-from tiltpy.runtime.results.result import OutputTable
+from tiltpy.runtime.results.output_table import OutputTable
 from tiltpy.types import NANOSECONDS, SCALARS, Type, columns
 
 RIGHT = [example for example in examples() if not example.errors]

@@ -61,7 +61,7 @@ def plot(args: Namespace) -> int:
     inputs = None
     if args.with_inputs:
         names = {"start", "end", *paths}
-        inputs = query.inputs(**{n: options[n] for n in options if n in names})
+        inputs = query.read_inputs(**{n: options[n] for n in options if n in names})
     result.plot(output, inputs=inputs, keys=_keys(query, args.key), title=args.title)
     return 0
 

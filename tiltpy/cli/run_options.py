@@ -102,7 +102,9 @@ def _check_names(names: Iterable[str], method: Callable[..., object]) -> None:
 
 
 def _check_complete(query: tilt.CompiledQuery, paths: Mapping[str, Path]) -> None:
-    missing = [i.name for i in query.query.inputs if i.name not in paths]
+    missing = [
+        i.name for i in query.inputs.values() if i.needed and i.name not in paths
+    ]
     if missing:
         raise ArgumentsError(
             f"no file for input {arguments.join_names(missing)}; "

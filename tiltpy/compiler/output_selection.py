@@ -27,3 +27,9 @@ def select_outputs(query: Query, outputs: tuple[str, ...]) -> Query:
     read = {name for definition in selected.definitions for name in reads(definition)}
     inputs = tuple(declared for declared in selected.inputs if declared.name in read)
     return replace(selected, inputs=inputs)
+
+
+def drop_unused_inputs(query: Query) -> Query:
+    """Drop the inputs that no output needs, and the definitions that only read them."""
+    needed = select_outputs(query, query.outputs)
+    return query if len(needed.inputs) == len(query.inputs) else needed

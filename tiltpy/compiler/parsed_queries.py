@@ -5,10 +5,8 @@ tables of the grammar, so the frontend is imported when a text is new.
 """
 
 from collections.abc import Mapping
-from pathlib import Path
 
 from tiltpy.codegen.cache.compile_cache import open_parser_cache
-from tiltpy.frontend.surface.query_files import read_query
 from tiltpy.ir.nodes import Query
 
 
@@ -27,10 +25,3 @@ def parse(
         return parse_now()
     store = open_parser_cache(name, text)
     return store.memoize("parsed", Query, parse_now, spans=True).value
-
-
-def parse_file(
-    path: str | Path, *, params: Mapping[str, object] | None, stored: bool
-) -> Query:
-    """Parse the query of a `.tilt` file, like `parse`."""
-    return parse(read_query(path), name=str(path), params=params, stored=stored)

@@ -28,7 +28,7 @@ from tiltpy.runtime.execution.visit_warnings import Announcement
 from tiltpy.runtime.incremental.last_pieces import split_last
 from tiltpy.runtime.ingest.cell_overlaps import check_cells
 from tiltpy.runtime.ingest.visible_rows import visible_rows
-from tiltpy.runtime.results.result import OutputTable
+from tiltpy.runtime.results.output_table import OutputTable
 from tiltpy.types import Type
 
 

@@ -37,7 +37,7 @@ from tiltpy.runtime.keyed.key_states import KeyStates
 from tiltpy.runtime.keyed.keyed_run import KeyedRun
 from tiltpy.runtime.keyed.snapshots import KeyedSnapshots
 from tiltpy.runtime.results.key_columns import KeyColumns, KeySnapshots, Order
-from tiltpy.runtime.results.result import OutputTable
+from tiltpy.runtime.results.output_table import OutputTable
 from tiltpy.types import Boundary, Type
 
 Bounds = tuple[int, int]

@@ -20,7 +20,8 @@ from tiltpy.runtime.execution.visit_warnings import Announcement
 from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.runtime.ingest.read_input import InputRows, ingest
 from tiltpy.runtime.results.key_columns import Order
-from tiltpy.runtime.results.result import OutputTable, Result
+from tiltpy.runtime.results.output_table import OutputTable
+from tiltpy.runtime.results.result import Result
 from tiltpy.runtime.results.windows import Grid, IntervalGrid
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from tiltpy.runtime.execution.time_domain import (
     output_domain,
 )
 from tiltpy.runtime.ingest.read_input import InputRows
-from tiltpy.runtime.results.result import OutputTable
+from tiltpy.runtime.results.output_table import OutputTable
 from tiltpy.types import Scalar
 
 Span = tuple[int, int]

@@ -12,7 +12,7 @@ from tiltpy.runtime.arrays.dtypes import Times
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
 from tiltpy.runtime.arrow.timestamps import OutputStamp
 from tiltpy.runtime.ingest.read_input import InputRows
-from tiltpy.runtime.results.result import OutputTable
+from tiltpy.runtime.results.output_table import OutputTable
 from tiltpy.types import Struct, Type
 
 Number = bool | int | float

@@ -18,10 +18,10 @@ from tiltpy.lifetimes import Lifetime
 from tiltpy.memory_sizes import size_of
 from tiltpy.passes.resolve_boundaries import resolve_boundaries
 from tiltpy.plan.nodes import Refusal
-from tiltpy.run_arguments import Arguments, read_options
+from tiltpy.run_arguments import Arguments, RunMethod, read_options
 from tiltpy.runtime.arrow.timestamps import output_stamp
 from tiltpy.runtime.ingest.key_types import common_type
-from tiltpy.runtime.results.result import OutputTable
+from tiltpy.runtime.results.output_table import OutputTable
 from tiltpy.spark.fold_panes import fold_panes, plan_partial_panes
 from tiltpy.spark.shuffle_by_key import shuffle_by_group, shuffle_by_key
 from tiltpy.spark.shuffle_by_time import shuffle_by_time
@@ -68,7 +68,7 @@ def tilt_transform(
     names the output to compute, where the query has several. The rest is as in `apply`.
     """
     compiled = parse(query) if isinstance(query, str) else query
-    names = [declared.name for declared in compiled.query.inputs]
+    names = [declared.name for declared in Arguments(compiled.query).needed.inputs]
     if len(names) != 1:
         raise TiltError(
             f"the query has the inputs {', '.join(names) or '(none)'}; give a "
@@ -162,9 +162,10 @@ class SparkPlan:
     ) -> None:
         self.memory = size_of(memory)
         self.options = compiled.options
-        self.query = resolve_boundaries(compiled.query)
+        known = Arguments(compiled.query)
+        self.query = resolve_boundaries(known.needed)
         arguments = {**inputs, **(bounds or {})}
-        self.request, frames = Arguments(self.query).read(start, end, arguments, ())
+        self.request, frames = known.read(start, end, arguments, RunMethod("apply"))
         costs = self.options.costs
         self.chunk = read_options(self.query.unit, None, chunk, costs).chunk
         bindings = {n: binding_of(self.query, n, f) for n, f in frames.items()}

@@ -17,7 +17,7 @@ from tiltpy.plan.nodes import Refusal
 from tiltpy.plan.partial_panes import PartialPanes, split_into_panes
 from tiltpy.runtime.arrow.timestamps import OutputStamp
 from tiltpy.runtime.execution.time_domain import Request
-from tiltpy.runtime.results.result import OutputTable
+from tiltpy.runtime.results.output_table import OutputTable
 from tiltpy.spark.shuffle_rows import NumberedInput
 from tiltpy.spark.spill import collect_tables
 from tiltpy.spark.types import spark_schema

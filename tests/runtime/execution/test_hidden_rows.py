@@ -81,7 +81,7 @@ def test_inputs_and_lifetimes_that_are_bound() -> None:
         held = tilt.bind(ROWS, lifetime=tilt.until_next(), column="x")
         query.run(x=held)
         points = tilt.bind(ROWS, lifetime=tilt.point(), column="x")
-        query.inputs(x=points)
+        query.read_inputs(x=points)
     with pytest.warns(tilt.TiltWarning, match="3 rows"):
         query.run(x=points)
     with pytest.warns(tilt.TiltWarning, match="2 rows"):

@@ -61,8 +61,8 @@ def test_streams_give_what_tables_give(batch: int, *, deep: bool) -> None:
             found = query.run(check_reductions=True, **limits, **frames(bound, way))
             assert rows(found) == rows(wanted), f"seed {seed}, {way}\n{query}"
         inputs = {n: one for n, one in bound.items() if n in case.inputs}
-        seen = query.inputs(**inputs)
-        again = query.inputs(**frames(inputs, "stream"))
+        seen = query.read_inputs(**inputs)
+        again = query.read_inputs(**frames(inputs, "stream"))
         assert rows(again) == rows(seen), f"seed {seed}"
         if seed % 4 == 0:  # it compiles every kernel to text
             text = query.explain(inputs=frames(inputs, "stream"))

@@ -51,7 +51,7 @@ def test_values_of_any_library(values: object) -> None:
 
 def test_values_are_shared() -> None:
     for values in (VALUES, pa.array(VALUES), pl.Series(VALUES), VALUES.data):
-        bindings = SAME._bindings({"x": tilt.sampled(values, 0, 2)})
+        bindings = SAME._prepared.bind({"x": tilt.sampled(values, 0, 2)})
         bound = bind_inputs(SAME.query, bindings, allow_sort=True)
         (column,) = bound["x"].buffer.columns
         place = np.asarray(values).__array_interface__["data"][0]

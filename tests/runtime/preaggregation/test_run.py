@@ -35,7 +35,7 @@ from tiltpy.runtime.preaggregation.run import (
 )
 from tiltpy.runtime.preaggregation.time_ordered_rows import read_in_time_order
 from tiltpy.runtime.results.key_columns import Order
-from tiltpy.runtime.results.result import OutputTable
+from tiltpy.runtime.results.output_table import OutputTable
 from tiltpy.types import Struct, Type, columns
 
 BATCH = 20

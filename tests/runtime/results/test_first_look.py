@@ -7,7 +7,9 @@ of result, and again of one of which everything else was asked before.
 
 from collections.abc import Callable
 from copy import copy
-from functools import cache
+from functools import cache, partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -16,8 +18,9 @@ import pytest
 
 import tiltpy as tilt
 from tiltpy.errors import TiltError
+from tiltpy.runtime.results.output_table import OutputTable
 from tiltpy.runtime.results.plot_keys import KeySelection
-from tiltpy.runtime.results.result import OutputTable, Result
+from tiltpy.runtime.results.result import Result
 from tiltpy.runtime.results.table import DeferredRows
 
 ROWS = 6000
@@ -65,7 +68,7 @@ def fresh(kind: str) -> Result:
         return next(query(text).stream(x=table))
     if kind == "inputs":
         text, table, _ = KINDS["folds"]
-        return query(text).inputs(x=table)
+        return query(text).read_inputs(x=table)
     text, table, arguments = KINDS[kind]
     return query(text).run(x=table, **arguments)
 
@@ -96,6 +99,13 @@ def series(table: OutputTable) -> object:
     ]
 
 
+def write(method: str, made: OutputTable | Result) -> bytes:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "file"
+        getattr(made, method)(path)
+        return path.read_bytes()
+
+
 TABLE_LOOKS: dict[str, Callable[[OutputTable], object]] = {
     "rename": lambda one: one.rename("p").to_arrow().to_pylist(),
     "keys": lambda one: one.keys,
@@ -109,8 +119,14 @@ TABLE_LOOKS: dict[str, Callable[[OutputTable], object]] = {
     "to_polars": lambda one: one.to_polars().rows(),
     "to_pandas": lambda one: one.to_pandas().to_dict("list"),
     "plot": picture,
+    "coalesce": lambda one: one.coalesce().to_pylist(),
+    "head": lambda one: one.head(2).to_pylist(),
+    "write_parquet": partial(write, "write_parquet"),
+    "write_csv": partial(write, "write_csv"),
+    "write_ipc": partial(write, "write_ipc"),
     "__len__": len,
     "__repr__": repr,
+    "__str__": str,
     "__getstate__": lambda one: copy(one).to_arrow().to_pylist(),
     "__arrow_c_stream__": lambda one: pa.table(one).to_pylist(),
     "_repr_html_": lambda one: one._repr_html_(),
@@ -119,7 +135,13 @@ RESULT_LOOKS: dict[str, Callable[[Result], object]] = {
     "__getitem__": lambda result: repr(result[next(iter(result))]),
     "__contains__": lambda result: "o" in result,
     "__iter__": list,
-    "__len__": len,
+    "__len__": lambda result: len(result) if len(list(result)) == 1 else None,
+    "__bool__": bool,
+    "coalesce": lambda result: result.coalesce().to_pylist(),
+    "head": lambda result: result.head(2).to_pylist(),
+    "write_parquet": partial(write, "write_parquet"),
+    "write_csv": partial(write, "write_csv"),
+    "write_ipc": partial(write, "write_ipc"),
     "keys": lambda result: list(result.keys()),
     "values": lambda result: [len(one) for one in result.values()],
     "items": lambda result: [(name, len(one)) for name, one in result.items()],
@@ -133,6 +155,7 @@ RESULT_LOOKS: dict[str, Callable[[Result], object]] = {
     "to_pandas": lambda result: result.to_pandas().to_dict("list"),
     "plot": picture,
     "__repr__": repr,
+    "__str__": str,
     "__arrow_c_stream__": lambda result: pa.table(result).to_pylist(),
     "_repr_html_": lambda result: result._repr_html_(),
 }

@@ -16,7 +16,7 @@ from tiltpy.errors import TiltError
 from tiltpy.interpreter.evaluate import Snapshot, interpret
 from tiltpy.ir.nodes import Query
 from tiltpy.ir.print.query import format_query
-from tiltpy.runtime.results.result import OutputTable
+from tiltpy.runtime.results.output_table import OutputTable
 from tiltpy.types import Scalar, TDom
 
 SEEDS = 60
@@ -212,7 +212,7 @@ def test_what_has_no_windows_says_so() -> None:
         query.run(x=rows).windows()
     assert query.run(x=rows).windows("at")["at"].to_pylist() == [1, 2]
     with pytest.raises(TiltError, match="has rows of its own, no windows"):
-        query.inputs(x=rows)["x"].windows()
+        query.read_inputs(x=rows)["x"].windows()
     far = pa.table({"time": pa.array([1, 2**60], pa.int64()), "x": [1.0, 2.0]})
     with pytest.raises(TiltError, match="give it a coarser precision"):
         query.run(x=far).windows("at")

@@ -1,9 +1,8 @@
 """Elaboration of what stands around the definitions: unit, parameters, inputs."""
 
-from collections.abc import Mapping, Sequence
-from datetime import date, timedelta
+from collections.abc import Sequence
 
-from tiltpy.errors import QueryError, TiltError
+from tiltpy.errors import QueryError
 from tiltpy.frontend.elaboration.expressions import open_body
 from tiltpy.frontend.elaboration.library import Functions
 from tiltpy.frontend.elaboration.objects import Objects
@@ -14,9 +13,8 @@ from tiltpy.frontend.elaboration.time_domains import read_positive
 from tiltpy.frontend.hints.numbers import hint_length
 from tiltpy.frontend.hints.other_languages import TYPES_ELSEWHERE
 from tiltpy.frontend.surface import syntax
-from tiltpy.frontend.surface.durations import from_timedelta, unit_of_length
+from tiltpy.frontend.surface.durations import unit_of_length
 from tiltpy.frontend.surface.names import nearest
-from tiltpy.frontend.surface.timestamps import nanoseconds_of
 from tiltpy.ir import nodes
 from tiltpy.ir.construct.widening import adapt, common_type, is_untyped
 from tiltpy.ir.nodes import Const
@@ -34,9 +32,6 @@ from tiltpy.types import (
     Unit,
     int_range,
 )
-
-Override = int | float | bool | timedelta | date | syntax.Expr
-"""A parameter's value from outside of the text."""
 
 
 def read_unit(word: syntax.Word) -> Unit:
@@ -65,13 +60,11 @@ def find_finest_unit(exprs: Sequence[syntax.Expr | syntax.BlockBody]) -> Unit | 
 
 
 def read_param(
-    param: syntax.Param, override: Override | None, times: Times
+    param: syntax.Param, override: syntax.Expr | None, times: Times
 ) -> Const | Ticks:
     """Read the value of a parameter: its override, or its default."""
     name, wanted = param.name.text, param.type.text
-    value: syntax.Expr = param.value
-    if override is not None:
-        value = _override_syntax(override, param)
+    value = param.value if override is None else override
     if wanted == "duration":
         return Ticks(read_constant(value, times))
     if wanted not in NAMED:
@@ -79,22 +72,6 @@ def read_param(
         hint = TYPES_ELSEWHERE.get(wanted.lower()) or nearest(wanted, NAMED)
         raise QueryError("E0202", message, param.type.span, hint)
     return _elaborate_constant(value, NAMED[wanted], f"the parameter `{name}`", times)
-
-
-def _override_syntax(value: Override, param: syntax.Param) -> syntax.Expr:
-    """Write a value from outside of the text as the literal that it stands for."""
-    span = param.name.span
-    match value:
-        case bool():
-            return syntax.Bool(value, span)
-        case int() | float():
-            return syntax.Number(value, span)
-        case timedelta():
-            return from_timedelta(value, span)
-        case date():
-            return syntax.Moment(nanoseconds_of(value), span)
-        case _:
-            return value
 
 
 def _elaborate_constant(
@@ -136,16 +113,6 @@ def _example_values(wanted: Scalar) -> str:
     if wanted == TIME:
         return 'such as time("2024-01-01"), or time(100) in ticks'
     return "such as 2.5"
-
-
-def check_overrides(overrides: Mapping[str, object], known: Sequence[str]) -> None:
-    """Check that the query has every parameter that is given a value."""
-    for name in overrides:
-        if name not in known:
-            there = ", ".join(known) if known else "none"
-            raise TiltError(
-                f"no parameter '{name}' in this query; its parameters: {there}"
-            )
 
 
 # -- inputs ---------------------------------------------------------------------------

@@ -16,8 +16,6 @@ from tiltpy.errors import QueryError, QueryErrors
 from tiltpy.frontend.elaboration.bodies import elaborate_body
 from tiltpy.frontend.elaboration.call_arguments import check_function
 from tiltpy.frontend.elaboration.declarations import (
-    Override,
-    check_overrides,
     find_finest_unit,
     read_input,
     read_param,
@@ -56,7 +54,7 @@ _Node = TypeVar("_Node", bound=syntax.Statement)
 
 def elaborate(
     program: syntax.Program,
-    overrides: Mapping[str, Override],
+    overrides: Mapping[str, syntax.Expr],
     *,
     is_printed: bool = False,
 ) -> Query:
@@ -77,7 +75,7 @@ class _QueryElaborator:
     """The statements of one query, and the errors in them."""
 
     def __init__(
-        self, program: syntax.Program, overrides: Mapping[str, Override]
+        self, program: syntax.Program, overrides: Mapping[str, syntax.Expr]
     ) -> None:
         self.program = program
         self.overrides = overrides
@@ -148,9 +146,7 @@ class _QueryElaborator:
         domains = self._domains()
         words = [p.name for p in params] + [d.name for d in domains]
         self.log.require_distinct([(word.text, word) for word in words])
-        known = [param.name.text for param in params]
         poisoned = self.log.poisoned
-        check_overrides(self.overrides, [*known, *(poisoned - set(known))])
         names = frozenset(domain.name.text for domain in domains)
         values: dict[str, Const | Ticks] = {}
         times = Times(unit, values, names, poisoned)

@@ -10,17 +10,22 @@ It writes surface syntax with spans of the caller's lines, which `elaborate` tre
 that of a text.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from itertools import count
+
+import numpy as np
 
 from tiltpy.argument_checks import check_argument
 from tiltpy.errors import QueryError, QueryErrors, TiltError
 from tiltpy.frontend.hints.python import translate_errors
 from tiltpy.frontend.python.caller_span import caller_span
 from tiltpy.frontend.python.declarations import (
+    LengthValue,
+    LifetimeArgument,
     PayloadType,
+    ScalarType,
     check_lifetime,
     check_name,
     write_columns,
@@ -38,13 +43,13 @@ from tiltpy.frontend.python.sharing import share
 from tiltpy.frontend.python.times import (
     CalendarArgument,
     CellsArgument,
-    Length,
     lift_time,
     write_bound,
 )
 from tiltpy.frontend.python.window_ends import NEAREST, lift_end
 from tiltpy.frontend.surface import syntax
 from tiltpy.frontend.surface.print import format_declaration, format_domain
+from tiltpy.frontend.surface.timestamps import read_moment
 from tiltpy.ir.nodes import Query
 from tiltpy.types import Unit
 
@@ -66,10 +71,10 @@ class TDom(Expression):
 
     def __init__(
         self,
-        start: Length | date | None = None,
-        end: Length | date | None = None,
-        precision: Length | CalendarArgument | CellsArgument = 1,
-        offset: Length = 0,
+        start: LengthValue | date | np.datetime64 | None = None,
+        end: LengthValue | date | np.datetime64 | None = None,
+        precision: LengthValue | CalendarArgument | CellsArgument = 1,
+        offset: LengthValue = 0,
         *,
         left: bool = False,
     ) -> None:
@@ -83,26 +88,26 @@ class TDom(Expression):
         arguments = (
             write_bound(start, float("-inf"), span),
             write_bound(end, float("inf"), span),
-            precision.syntax
+            precision
             if isinstance(precision, CalendarArgument | CellsArgument)
-            else lift_time(precision).syntax,
-            lift_time(offset).syntax,
+            else lift_time(precision),
+            lift_time(offset),
         )
-        if isinstance(precision, CalendarArgument) and (left or offset != 0):
+        moved = left or isinstance(offset, Expression) or offset != 0
+        if isinstance(precision, CalendarArgument) and moved:
             message = "the cells of a calendar begin with its dates already"
             hint = "leave the offset and `left` out"
             raise QueryError("E0206", message, span, hint)
-        if isinstance(precision, CellsArgument) and (left or offset != 0):
+        if isinstance(precision, CellsArgument) and moved:
             message = "the cells of an input are its intervals: nothing moves them"
             hint = "leave the offset and `left` out"
             raise QueryError("E0206", message, span, hint)
         check_argument("left", left, bool, "True or False")
-        domain = syntax.TimeDomain(syntax.Word(_TIME, span), arguments, span, left)
-        time = syntax.Name(_TIME, span)
-        provenance = Provenance()
-        if isinstance(precision, CellsArgument):
-            provenance = precision.provenance
-        super().__init__(time, replace(provenance, domains=frozenset([domain])))
+        written = tuple(argument.syntax for argument in arguments)
+        domain = syntax.TimeDomain(syntax.Word(_TIME, span), written, span, left)
+        objects = (argument.provenance.objects for argument in arguments)
+        provenance = Provenance(frozenset().union(*objects), frozenset([domain]))
+        super().__init__(syntax.Name(_TIME, span), provenance)
 
     def __repr__(self) -> str:
         (domain,) = self.provenance.domains
@@ -185,7 +190,7 @@ class Object(Expression):
 
     def __repr__(self) -> str:
         statement = self._declaration.statement
-        assert not isinstance(statement, syntax.ReductionDefinition), "no object"
+        assert isinstance(statement, syntax.InputStatement | syntax.ObjectDefinition)
         return format_declaration(statement)
 
 
@@ -208,11 +213,37 @@ def source(
         check_name(name, span),
         write_payload(type, span),
         check_lifetime(lifetime, span),
-        None if time is None else syntax.Word(time, span),
+        None
+        if time is None
+        else syntax.Word(check_argument("time", time, str, "a column's name"), span),
         write_columns(order, "order", span),
         write_columns(by, "by", span),
     )
-    return Object(Declaration(next(SERIALS), node, frozenset()))
+    needs = lifetime.needs if isinstance(lifetime, LifetimeArgument) else frozenset()
+    return Object(Declaration(next(SERIALS), node, needs))
+
+
+def param(name: str, type: ScalarType, default: Value) -> Expression:
+    """Declare a parameter: a constant that `run(params={name: value})` may set.
+
+    It stands wherever a number, a duration, a time or a string may. A string is a
+    duration or a stamp where the parameter is one: `param("width", duration, "10s")`.
+    """
+    span = caller_span()
+    written = write_payload(type, span)
+    if not isinstance(written, syntax.TypeName):
+        message = "a parameter is a scalar, no struct"
+        raise QueryError("E0202", message, span, "declare a parameter for each field")
+    if name == _TIME:
+        message = f"`{name}` is the time variable of queries in Python"
+        raise QueryError("E0005", message, span, "give the parameter another name")
+    value = lift_time(default) if written.name.text == "duration" else lift(default)
+    node = value.syntax
+    if written.name.text == "time" and isinstance(node, syntax.Text):
+        node = read_moment(node.value, span)
+    statement = syntax.Param(check_name(name, span), written.name, node)
+    declared = Declaration(next(SERIALS), statement, value.provenance.objects)
+    return Expression(syntax.Name(name, span), Provenance(frozenset([declared])))
 
 
 def define(name: str, t: TDom, value: Value, *, distinct: bool = False) -> Object:
@@ -252,6 +283,28 @@ def build_query(*outputs: Object, unit: Unit | None = None) -> Query:
     `unit` is the tick; by default the finest unit of the query's durations. Raises a
     `QueryErrors` that holds everything that is wrong with it.
     """
+    return elaborate_program(write_program(*outputs, unit=unit))
+
+
+def elaborate_program(
+    program: syntax.Program, params: Mapping[str, object] | None = None
+) -> Query:
+    """Elaborate what was written in Python, with values of its parameters."""
+    from tiltpy.frontend.elaboration.query import elaborate  # noqa: PLC0415 - late
+
+    values: dict[str, syntax.Expr] = {}
+    if params:
+        from tiltpy.frontend.text import parameter_values  # noqa: PLC0415 - late
+
+        values = parameter_values.read_values(program, params)
+    try:
+        return elaborate(program, values)
+    except QueryErrors as errors:
+        raise translate_errors(errors) from None
+
+
+def write_program(*outputs: Object, unit: Unit | None = None) -> syntax.Program:
+    """Write the statements of the query whose outputs are these objects."""
     span = caller_span()
     if not outputs:
         raise TiltError("a query has at least one output")
@@ -277,12 +330,7 @@ def build_query(*outputs: Object, unit: Unit | None = None) -> Query:
     distinct = dict.fromkeys(output.name for output in outputs)
     names = tuple(syntax.Word(name, span) for name in distinct)
     statements.append(syntax.OutputStatement(names))
-    try:
-        from tiltpy.frontend.elaboration.query import elaborate  # noqa: PLC0415 - late
-
-        return elaborate(syntax.Program(tuple(statements), span), {})
-    except QueryErrors as errors:
-        raise translate_errors(errors) from None
+    return syntax.Program(tuple(statements), span)
 
 
 def _reachable(outputs: Sequence[Declaration]) -> list[Declaration]:

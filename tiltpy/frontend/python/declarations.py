@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from tiltpy.argument_checks import check_argument
 from tiltpy.errors import QueryError
 from tiltpy.frontend.hints.python import no_columns, no_lifetime, no_type
 from tiltpy.frontend.python.caller_span import caller_span
+from tiltpy.frontend.python.expressions import Declaration, Expression
 from tiltpy.frontend.python.times import NAME, Length, lift_time
 from tiltpy.frontend.surface import syntax
 from tiltpy.frontend.surface.print import format_lifetime
@@ -16,6 +17,8 @@ from tiltpy.lifetimes import Lifetime
 from tiltpy.source import Span
 from tiltpy.types import DURATION, Scalar, Struct, Unit
 
+LengthValue = Length | Expression
+"""A length of time, or a parameter for one."""
 ScalarType = Scalar | str | Callable[["Length"], syntax.Lifetime]
 """A scalar type or its name. `duration` is a lifetime and a type."""
 PayloadType = ScalarType | Struct | Mapping[str, ScalarType | Mapping[str, ScalarType]]
@@ -26,7 +29,12 @@ PayloadType = ScalarType | Struct | Mapping[str, ScalarType | Mapping[str, Scala
 
 @dataclass(frozen=True, slots=True, repr=False)
 class LifetimeArgument(syntax.Lifetime):
-    """A lifetime in Python: `until_next("1d")` reads `until_next max 1d`."""
+    """A lifetime in Python: `until_next("1d")` reads `until_next max 1d`.
+
+    `needs` are the parameters in it.
+    """
+
+    needs: frozenset[Declaration] = field(default=frozenset(), compare=False)
 
     def __repr__(self) -> str:
         return format_lifetime(self)
@@ -34,30 +42,41 @@ class LifetimeArgument(syntax.Lifetime):
 
 def point() -> LifetimeArgument:
     """Let a row stamped `τ` be valid over `(τ-1, τ]`."""
-    return LifetimeArgument("point", None, None, caller_span())
+    return _lifetime("point")
 
 
-def duration(length: Length) -> LifetimeArgument:
+def duration(length: LengthValue) -> LifetimeArgument:
     """Let a row stamped `τ` be valid over `(τ-1, τ-1+length]`."""
-    return LifetimeArgument("duration", lift_time(length).syntax, None, caller_span())
+    return _lifetime("duration", length)
 
 
-def until_next(max: Length | None = None) -> LifetimeArgument:
+def until_next(max: LengthValue | None = None) -> LifetimeArgument:
     """Let a row be valid until the next later stamp, for at most `max`."""
-    longest = None if max is None else lift_time(max).syntax
-    return LifetimeArgument("until_next", longest, None, caller_span())
+    return _lifetime("until_next") if max is None else _lifetime("until_next", max)
 
 
-def sampled(period: Length) -> LifetimeArgument:
+def sampled(period: LengthValue) -> LifetimeArgument:
     """Let a row stamped `τ` hold over `(τ-period, τ]`: a signal."""
-    return LifetimeArgument("sampled", lift_time(period).syntax, None, caller_span())
+    return _lifetime("sampled", period)
 
 
 def interval(start: str = "start", end: str = "end") -> LifetimeArgument:
     """Take each event's `(start, end]` from two columns."""
     span = caller_span()
-    columns = syntax.Word(start, span), syntax.Word(end, span)
-    return LifetimeArgument("interval", None, columns, span)
+    columns = [
+        syntax.Word(check_argument("interval", name, str, "a column's name"), span)
+        for name in (start, end)
+    ]
+    return LifetimeArgument("interval", None, (columns[0], columns[1]), span)
+
+
+def _lifetime(kind: str, *lengths: LengthValue) -> LifetimeArgument:
+    span = caller_span()
+    needs: frozenset[Declaration] = frozenset()
+    length = None
+    for lifted in map(lift_time, lengths):
+        length, needs = lifted.syntax, lifted.provenance.objects
+    return LifetimeArgument(kind, length, None, span, needs)
 
 
 def lifetime_in(lifetime: syntax.Lifetime, unit: Unit | None) -> Lifetime:

@@ -4,14 +4,18 @@ An `Expression` looks like a number and holds what was written, where. Nothing i
 or computed before `build_query` elaborates it like a text.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
+from functools import partial
 from itertools import islice
 from numbers import Integral, Real
+from typing import TypeVar
+
+import numpy as np
 
 from tiltpy.argument_checks import check_argument
-from tiltpy.errors import QueryError
+from tiltpy.errors import QueryError, TiltError
 from tiltpy.frontend.hints.misplaced import too_deep
 from tiltpy.frontend.hints.python import no_method, no_truth, no_value
 from tiltpy.frontend.python.caller_span import caller_span
@@ -23,14 +27,19 @@ from tiltpy.limits import MAX_DEPTH, MAX_OPTIONS
 from tiltpy.ops import BinaryOp, UnaryOp
 from tiltpy.source import Span
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Declaration:
-    """An input, a definition or a reduction, and the declarations it refers to."""
+    """An input, a parameter, a definition or a reduction, and what it refers to."""
 
     serial: int
     statement: (
-        syntax.InputStatement | syntax.ObjectDefinition | syntax.ReductionDefinition
+        syntax.InputStatement
+        | syntax.Param
+        | syntax.ObjectDefinition
+        | syntax.ReductionDefinition
     )
     needs: frozenset["Declaration"]
 
@@ -231,10 +240,10 @@ class Expression:
         return format_syntax(self.syntax)
 
 
-Value = Expression | float | bool | str | timedelta | date
+Value = Expression | float | bool | str | timedelta | date | np.generic
 """Anything that reads as a value: a string is one, but in place of a time a duration,
 like `x[t - "10s"]`; a `timedelta` is one everywhere, and dates and `datetime`s are
-times."""
+times; so are numpy's scalars."""
 
 
 def lift(value: object) -> Expression:
@@ -247,16 +256,17 @@ def lift(value: object) -> Expression:
             return Expression(replace(bare, span=span), value.provenance)
         case Expression():
             return value
-        case bool():
-            return Expression(syntax.Bool(value, span))
+        case bool() | np.bool_():
+            return Expression(syntax.Bool(bool(value), span))
+        case timedelta() | np.timedelta64():  # which numpy counts among the integers
+            return Expression(_time(partial(from_timedelta, value, span), value, span))
         case Integral():
             return Expression(syntax.Number(int(value), span))
         case Real():
             return Expression(syntax.Number(float(value), span))
-        case timedelta():
-            return Expression(from_timedelta(value, span))
-        case date():
-            return Expression(syntax.Moment(nanoseconds_of(value), span))
+        case date() | np.datetime64():
+            instant = _time(partial(nanoseconds_of, value), value, span)
+            return Expression(syntax.Moment(instant, span))
         case str():
             return Expression(syntax.Text(value, span, in_python=True))
         case None:
@@ -266,6 +276,14 @@ def lift(value: object) -> Expression:
             message = f"a {type(value).__name__} is no value of a query"
             hint = "numbers, bools, strings, durations and times are"
             raise QueryError("E0201", message, span, hint)
+
+
+def _time(read: Callable[[], T], value: object, span: Span) -> T:
+    """Read a length or an instant; what is none is an error at the caller's line."""
+    try:
+        return read()
+    except TiltError as error:
+        raise QueryError("E0004", f"{value} {error}", span, "") from None
 
 
 def combine(node: syntax.Expr, operands: Sequence[Expression]) -> Expression:

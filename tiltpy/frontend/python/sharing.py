@@ -7,6 +7,7 @@ would have in a text. The inside of a reduction stays as it is: no name reaches 
 
 from collections import Counter
 from dataclasses import replace
+from itertools import count
 
 from tiltpy.frontend.surface import syntax
 from tiltpy.frontend.surface.names import split_active
@@ -33,7 +34,7 @@ def share(expr: syntax.Expr) -> syntax.Expr | syntax.BlockBody:
         uses[id(node)] += 1
         if uses[id(node)] == 1:
             waiting.extend(_operands(node))
-    sharing = _SharedNodes(uses)
+    sharing = _SharedNodes(uses, _names(expr))
     result = sharing.rewrite(expr)
     if not sharing.bindings:
         return result
@@ -58,9 +59,26 @@ def _operands(node: syntax.Expr) -> tuple[syntax.Expr, ...]:
     return syntax.operands(node)
 
 
+def _names(expr: syntax.Expr) -> set[str]:
+    """Collect the names in an expression, which no name of a part may hide."""
+    names: set[str] = set()
+    seen: set[int] = set()
+    waiting = [expr]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, syntax.Name):
+            names.add(node.text)
+        if id(node) not in seen:
+            seen.add(id(node))
+            waiting.extend(syntax.operands(node))
+    return names
+
+
 class _SharedNodes:
-    def __init__(self, uses: Counter[int]) -> None:
+    def __init__(self, uses: Counter[int], names: set[str]) -> None:
         self.uses = uses
+        candidates = (f"v{number}" for number in count(1))
+        self.names = (name for name in candidates if name not in names)
         self.bindings: list[syntax.NamedValue] = []
         self.rewritten: dict[int, syntax.Expr] = {}
 
@@ -76,7 +94,7 @@ class _SharedNodes:
         rewritten = node if is_reduction(node) else self._rewrite_operands(node)
         if self.uses[id(node)] == 1:
             return rewritten
-        name = syntax.Word(f"v{len(self.bindings) + 1}", node.span)
+        name = syntax.Word(next(self.names), node.span)
         self.bindings.append(syntax.NamedValue(name, rewritten))
         return syntax.Name(name.text, node.span)
 

@@ -4,6 +4,8 @@ import re
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 
+import numpy as np
+
 from tiltpy.argument_checks import check_argument
 from tiltpy.errors import QueryError
 from tiltpy.frontend.hints.numbers import hint_text
@@ -17,7 +19,7 @@ from tiltpy.types import STEPS
 
 NAME = re.compile(r"[^\W\d]\w*'*")
 
-Length = str | int | timedelta
+Length = str | int | timedelta | np.timedelta64
 """A length of time: "10s", a number of ticks, or a `timedelta`."""
 
 
@@ -26,6 +28,7 @@ class CalendarArgument:
     """The precision of a time domain over a calendar, made by `calendar`."""
 
     syntax: syntax.CalendarPrecision
+    provenance: Provenance
 
     def __repr__(self) -> str:
         return format_syntax(self.syntax)
@@ -42,7 +45,7 @@ class CellsArgument:
         return format_syntax(self.syntax)
 
 
-def calendar(step: str, zone: str | None = None) -> CalendarArgument:
+def calendar(step: str, zone: str | Expression | None = None) -> CalendarArgument:
     """Make the precision of a time domain of dates: cells of a calendar.
 
     The step is "1d", "1w" (from Monday), "1mo", "1q", "1y", or several of one kind; the
@@ -56,9 +59,11 @@ def calendar(step: str, zone: str | None = None) -> CalendarArgument:
         message = f'"{step[:40]}" is no step of a calendar'
         hint = 'days, weeks, months, quarters, years: "1d", "1w", "1mo", "1q", "1y"'
         raise QueryError("E0206", message, span, hint)
-    text = None if zone is None else lift(zone).syntax
+    text = None if zone is None else lift(zone)
     count = syntax.CalendarStep(int(match[1]), steps[0], span)
-    return CalendarArgument(syntax.CalendarPrecision(count, text, span))
+    written = None if text is None else text.syntax
+    provenance = Provenance() if text is None else text.provenance
+    return CalendarArgument(syntax.CalendarPrecision(count, written, span), provenance)
 
 
 def cells_of(object: Expression) -> CellsArgument:
@@ -110,16 +115,19 @@ def _read_durations(node: syntax.Expr) -> syntax.Expr:
 
 
 def write_bound(
-    bound: Length | date | None, infinite: float, span: Span
-) -> syntax.Expr:
+    bound: Length | date | np.datetime64 | Expression | None,
+    infinite: float,
+    span: Span,
+) -> Expression:
     """Write a bound of a time domain: a time, a name, or `infinite` for None."""
     if bound is None:
         number = syntax.Number(abs(infinite), span)
-        return number if infinite > 0 else syntax.PrefixOperation("-", number, span)
+        negative = syntax.PrefixOperation("-", number, span)
+        return Expression(number if infinite > 0 else negative)
     if isinstance(bound, str) and not is_duration(bound):
         if not NAME.fullmatch(bound):
             message = f'"{bound}" is no bound of a time domain'
             hint = "ticks, a duration, or a name: run(name=...) gives it, stamps too"
             raise QueryError("E0111", message, span, hint)
-        return syntax.Name(bound, span)
-    return lift_time(bound).syntax
+        return Expression(syntax.Name(bound, span))
+    return lift_time(bound)

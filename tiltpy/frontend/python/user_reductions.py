@@ -140,9 +140,10 @@ def reduction(
             element,
             *(syntax.ElementParameter(syntax.Word(n, span), None) for n in others),
         ),
-        tuple(body for body in clauses if body is not None),
+        tuple(clause for clause, _ in clauses if clause is not None),
     )
-    return Reduction(Declaration(next(SERIALS), statement, frozenset()))
+    needs = frozenset().union(*(needed for _, needed in clauses))
+    return Reduction(Declaration(next(SERIALS), statement, needs))
 
 
 def _accepts(make: Callable[..., State], count: int) -> bool:
@@ -158,10 +159,13 @@ def _accepts(make: Callable[..., State], count: int) -> bool:
 
 def _write_clause(
     name: str, make: Callable[..., State] | None, seen: tuple[str, ...]
-) -> syntax.ReductionClause | None:
-    """Write a clause: call `make` with an expression for each name in `seen`."""
+) -> tuple[syntax.ReductionClause | None, frozenset[Declaration]]:
+    """Write a clause: call `make` with an expression for each name in `seen`.
+
+    Returns the parameters in it, too.
+    """
     if make is None:
-        return None
+        return None, frozenset()
     span = caller_span()
     if not callable(make) or not _accepts(make, len(seen)):
         message = f"`{name}` of a reduction is a function of {' and '.join(seen)}"
@@ -169,4 +173,11 @@ def _write_clause(
         raise QueryError("E0206", message, span, hint)
     state = make(*(Expression(syntax.Name(word, span)) for word in seen))
     value = struct(**state) if isinstance(state, Mapping) else lift(state)
-    return syntax.ReductionClause(syntax.Word(name, span), share(value.syntax))
+    needs = value.provenance.objects
+    for declared in needs:
+        hidden = declared.statement.name.text
+        if isinstance(declared.statement, syntax.Param) and hidden in seen:
+            message = f"`{hidden}` is what `{name}` of a reduction sees already"
+            raise QueryError("E0005", message, span, "give the parameter another name")
+    clause = syntax.ReductionClause(syntax.Word(name, span), share(value.syntax))
+    return clause, needs

@@ -4,8 +4,11 @@ import re
 from datetime import timedelta
 from fractions import Fraction
 
+import numpy as np
+
 from tiltpy.errors import QueryError
 from tiltpy.frontend.surface.syntax import DurationLiteral, Expr, Text
+from tiltpy.frontend.surface.timestamps import length_of
 from tiltpy.limits import MAX_DIGITS
 from tiltpy.source import Span
 from tiltpy.types import NANOSECONDS, Unit
@@ -52,9 +55,9 @@ def read_as_duration(node: Expr) -> DurationLiteral | None:
             return None
 
 
-def from_timedelta(delta: timedelta, span: Span) -> DurationLiteral:
-    """Convert a Python duration, in the coarsest unit that holds it."""
-    nanoseconds = (delta // timedelta(microseconds=1)) * 1000
+def from_timedelta(delta: timedelta | np.timedelta64, span: Span) -> DurationLiteral:
+    """Convert a duration of Python or numpy, in the coarsest unit that holds it."""
+    nanoseconds = length_of(delta)
     return DurationLiteral(
         nanoseconds, find_finest(nanoseconds, NANOSECONDS["d"]), span
     )

@@ -94,9 +94,11 @@ def format_domain(domain: syntax.Domain) -> str:
     if isinstance(domain, syntax.RowDomain):
         return f"Rows(~{domain.rows.object}{', null' if domain.nulls else ''})"
     start, end, precision, *offset = map(format_syntax, domain.arguments)
-    shift = [f"offset={text}" for text in offset if text != "0"]
-    left = ["left"] if domain.left else []
-    return f"TDom({', '.join([start, end, precision, *shift, *left])})"
+    shift = [text for text in offset if text != "0"]
+    if domain.left:  # behind arguments without names
+        return f"TDom({', '.join([start, end, precision, *shift, 'left'])})"
+    named = [f"offset={text}" for text in shift]
+    return f"TDom({', '.join([start, end, precision, *named])})"
 
 
 def _columns(words: str, names: Sequence[syntax.Word]) -> str:

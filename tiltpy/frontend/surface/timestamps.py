@@ -1,11 +1,13 @@
-"""Instants as people write them: stamps of ISO 8601, dates and `datetime`s.
+"""Instants as people write them: stamps of ISO 8601, dates, `datetime`s, numpy's.
 
-All count nanoseconds from 1970. What says no distance from UTC is read like a column of
-stamps without a time zone.
+All count nanoseconds from 1970, and so do lengths. What says no distance from UTC is
+read like a column of stamps without a time zone.
 """
 
 import re
 from datetime import UTC, date, datetime, timedelta
+
+import numpy as np
 
 from tiltpy.errors import QueryError, TiltError
 from tiltpy.frontend.surface.syntax import Moment
@@ -18,6 +20,8 @@ STAMP = re.compile(
     re.ASCII,
 )
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_DAY = NANOSECONDS["d"]
+_NUMPY_UNITS: dict[str, int] = {"W": 7 * _DAY, "D": _DAY} | dict(NANOSECONDS.items())
 
 
 def parse_stamp(text: str) -> int | None:
@@ -32,21 +36,40 @@ def parse_stamp(text: str) -> int | None:
     return nanoseconds_of(stamp) + int((match[2] or "").ljust(9, "0"))
 
 
-def nanoseconds_of(instant: date) -> int:
-    """Convert a date's midnight, or a `datetime`, to nanoseconds."""
+def nanoseconds_of(instant: date | np.datetime64) -> int:
+    """Convert a date's midnight, a `datetime` or a `numpy.datetime64`."""
+    if isinstance(instant, np.datetime64):
+        months = np.datetime_data(instant.dtype)[0] in ("Y", "M")
+        days: np.datetime64 = instant.astype("datetime64[D]") if months else instant
+        return _numpy_nanoseconds(days)
     if not isinstance(instant, datetime):
         instant = datetime(instant.year, instant.month, instant.day, tzinfo=UTC)
     zoned = instant if instant.tzinfo else instant.replace(tzinfo=UTC)
     return length_of(zoned - _EPOCH)
 
 
-def length_of(delta: timedelta) -> int:
-    """Convert to nanoseconds; pandas has a subclass that counts those too."""
+def length_of(length: timedelta | np.timedelta64) -> int:
+    """Convert a length; pandas has a subclass of `timedelta` with nanoseconds."""
+    if isinstance(length, np.timedelta64):
+        return _numpy_nanoseconds(length)
     try:
-        whole = int(delta // timedelta(microseconds=1)) * 1000
+        whole = int(length // timedelta(microseconds=1)) * 1000
     except ValueError:  # pandas' NaT is a datetime too
         raise TiltError("is no time") from None
-    return whole + int(getattr(delta, "nanoseconds", 0))
+    return whole + int(getattr(length, "nanoseconds", 0))
+
+
+def _numpy_nanoseconds(value: np.datetime64 | np.timedelta64) -> int:
+    """Convert without numpy's arithmetic, which wraps."""
+    if np.isnat(value):
+        raise TiltError("is no time")
+    unit, steps = np.datetime_data(value.dtype)
+    if unit not in _NUMPY_UNITS:
+        raise TiltError(
+            f"has numpy's unit '{unit}', which is no fixed number of nanoseconds; use "
+            "one from 'ns' to 'W'"
+        )
+    return int(value.view(np.int64)) * steps * _NUMPY_UNITS[unit]
 
 
 def moment_in_ticks(moment: Moment, unit: Unit | None) -> int:

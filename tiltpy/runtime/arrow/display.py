@@ -4,6 +4,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from tiltpy import html
+from tiltpy.visible import escape_text
 
 PHI = "φ"
 NOTEBOOK_ROWS = 10
@@ -32,6 +33,21 @@ def _format_structs(array: pa.Array) -> list[str]:
         fields = ", ".join(f"{n} = {v}" for n, v in zip(names, row, strict=True))
         texts.append(f"{{ {fields} }}" if is_there else PHI)
     return texts
+
+
+def format_text(table: pa.Table, rows: int = NOTEBOOK_ROWS) -> str:
+    """Format the first rows of a table in columns of text; nulls are φ."""
+    shown = table.slice(0, rows)
+    columns = [
+        [name, *map(escape_text, format_values(column))]
+        for name, column in zip(table.column_names, shown.columns, strict=True)
+    ]
+    widths = [max(map(len, texts)) for texts in columns]
+    lines = zip(*columns, strict=True)
+    return "\n".join(
+        "  ".join(text.rjust(width) for text, width in zip(line, widths, strict=True))
+        for line in lines
+    )
 
 
 def format_html(table: pa.Table, title: str) -> str:

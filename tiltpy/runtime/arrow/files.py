@@ -59,10 +59,20 @@ def write_tables(tables: Mapping[Path, pa.Table]) -> None:
     forms = [format_of(path) for path in tables]
     with replace_files(*tables) as drafts:
         for path, draft, form in zip(tables, drafts, forms, strict=True):
-            try:
-                _write(tables[path], draft, form)
-            except pa.ArrowException as error:
-                raise DataError(f"{path}: not written: {reason(error)}") from error
+            _write_draft(tables[path], path, draft, form)
+
+
+def write_table(table: pa.Table, path: Path, form: FileFormat) -> None:
+    """Write a table in a format, whatever the suffix of its path."""
+    with replace_files(path) as (draft,):
+        _write_draft(table, path, draft, form)
+
+
+def _write_draft(table: pa.Table, path: Path, draft: Path, form: FileFormat) -> None:
+    try:
+        _write(table, draft, form)
+    except pa.ArrowException as error:
+        raise DataError(f"{path}: not written: {reason(error)}") from error
 
 
 @contextmanager

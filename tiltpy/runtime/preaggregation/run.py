@@ -39,7 +39,7 @@ from tiltpy.runtime.preaggregation.pane_states import (
 )
 from tiltpy.runtime.preaggregation.time_ordered_rows import TimeOrderedRows
 from tiltpy.runtime.results.key_columns import KeyColumns, Order
-from tiltpy.runtime.results.result import OutputTable
+from tiltpy.runtime.results.output_table import OutputTable
 from tiltpy.runtime.results.table import DeferredRows, OutputRows
 from tiltpy.types import Scalar
 

@@ -18,7 +18,8 @@ from tiltpy.runtime.arrow.files import reason, replace_files
 from tiltpy.runtime.arrow.formats import FileFormat, format_of
 from tiltpy.runtime.arrow.table_writers import Pipe, TableWriter, make_writer
 from tiltpy.runtime.concurrency.pipeline import TaskBehind
-from tiltpy.runtime.results.result import OutputTable, Result
+from tiltpy.runtime.results.output_table import OutputTable
+from tiltpy.runtime.results.result import Result
 
 
 @dataclass(frozen=True, slots=True)

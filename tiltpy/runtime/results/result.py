@@ -8,227 +8,22 @@ from collections.abc import (
     Sequence,
     ValuesView,
 )
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 
-from tiltpy.argument_checks import check_argument, check_text
-from tiltpy.costs import DEFAULT_COSTS
-from tiltpy.errors import TiltError
+from tiltpy.argument_checks import (
+    check_argument,
+)
+from tiltpy.errors import ArgumentError, TiltError
 from tiltpy.messages import closest
-from tiltpy.runtime.arrays.dictionary import NO_STRINGS, Strings
-from tiltpy.runtime.arrays.dtypes import Times
-from tiltpy.runtime.arrow.timestamps import OutputStamp
-from tiltpy.runtime.concurrency.offload import offload
-from tiltpy.runtime.execution.stitch import Piece, events_of
-from tiltpy.runtime.results.frames import to_pandas, to_points, to_polars
-from tiltpy.runtime.results.key_columns import KeyColumns
-from tiltpy.runtime.results.keyed_bitmaps import KeyedBitmaps
-from tiltpy.runtime.results.table import DeferredRows, LazyRows, OutputRows, TableFormat
-from tiltpy.runtime.results.windows import Grid, find_windows, windows_table
-from tiltpy.types import Type
-from tiltpy.visible import escape_text
+from tiltpy.runtime.results.output_table import OutputTable
+from tiltpy.runtime.results.windows import Grid
 
 if TYPE_CHECKING:
     import pandas
     import polars
-
-    from tiltpy.plot.series import Series
-    from tiltpy.runtime.results.plot_keys import KeySelection
-
-
-class OutputTable:
-    """The snapshots of one output, in order of time.
-
-    The columns are `start` and `end` (a snapshot is valid over `(start, end]`), then
-    the payload: one column named after the output for a scalar, a column per field for
-    a struct. An output by key has the columns of its key before them, and its rows are
-    in order of key, then time, or the other way round. Goes wherever an Arrow table
-    goes.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        type: Type,
-        pieces: Sequence[Piece | KeyedBitmaps] | DeferredRows,
-        stamp: OutputStamp,
-        strings: Strings = NO_STRINGS,
-        keys: KeyColumns | None = None,
-        *,
-        workers: int = 1,
-    ) -> None:
-        self.name = name
-        self.type = type
-        self.stamp = stamp
-        self.grid: Grid | None = None
-        # A list is told at once, an abstract class takes ten times as long.
-        if isinstance(pieces, list) or not isinstance(pieces, DeferredRows):
-            events = [events_of(snapshots, type) for snapshots in pieces if snapshots.n]
-            self._lazy = LazyRows(OutputRows(events, keys))
-        else:
-            self._lazy = LazyRows(pieces)
-        self._format = TableFormat(name, type, stamp, strings, workers)
-        self._table: pa.Table | None = None
-
-    def __getstate__(self) -> dict[str, object]:
-        """Pickle the snapshots, without the table of them."""
-        return {**vars(self), "_table": None}
-
-    def rename(self, name: str) -> "OutputTable":
-        """Make a table of another name, without a grid, that shares the snapshots."""
-        other = OutputTable(name, self.type, (), self.stamp, self._format.strings)
-        other._format = replace(self._format, name=name)
-        other._lazy = self._lazy
-        return other
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """The names of the key columns; none for an output without keys."""
-        return tuple(name for name, _ in self._lazy.key_fields)
-
-    @property
-    def schema(self) -> pa.Schema:
-        """The Arrow schema of the table."""
-        return self._format.schema(self._lazy.key_fields)
-
-    @property
-    def num_rows(self) -> int:
-        """The number of snapshots."""
-        return sum(snapshots.n for snapshots in self._lazy.rows.pieces)
-
-    def __len__(self) -> int:
-        return self.num_rows
-
-    def to_arrow(self) -> pa.Table:
-        """Make a pyarrow table of the snapshots; made once, kept."""
-        if self._table is None:
-            quick = self._lazy.is_made and self.num_rows < DEFAULT_COSTS.run.quick_rows
-            self._table = self._to_arrow() if quick else offload(self._to_arrow)
-        return self._table
-
-    def _to_arrow(self) -> pa.Table:
-        return self._format.table(self._lazy.rows)
-
-    def rows_by_key(self) -> Iterator[tuple[str, slice]]:
-        """Yield each key and its rows, of a table in order of key.
-
-        All, if it has none.
-        """
-        keys = self._lazy.rows.keys
-        if keys is None:
-            yield "", slice(0, self.num_rows)
-            return
-        offsets = keys.offsets()
-        for key in np.flatnonzero(np.diff(offsets)).tolist():
-            yield keys.keys.show(key), slice(offsets[key], offsets[key + 1])
-
-    def series(
-        self, choice: "KeySelection", *, is_input: bool
-    ) -> "list[tuple[Series, ...]]":
-        """Make the series of each payload column."""
-        from tiltpy.runtime.results.plot_series import (  # noqa: PLC0415 - late
-            series_of,
-        )
-
-        keys = self._lazy.rows.keys
-        if keys is None:
-            return series_of(self.name, self.to_arrow(), is_input=is_input)
-        drawn = choice.of(self.name, keys)
-        table = self._in_order_of_key().to_arrow()
-        return series_of(self.name, table, self.keys, drawn, is_input=is_input)
-
-    def _in_order_of_key(self) -> "OutputTable":
-        rows = self._lazy.rows
-        if rows.keys is None or rows.keys.order == "key":
-            return self
-        keys = replace(rows.keys, order="key")
-        strings, workers = self._format.strings, self._format.workers
-        return OutputTable(
-            self.name,
-            self.type,
-            rows.pieces,
-            self.stamp,
-            strings,
-            keys,
-            workers=workers,
-        )
-
-    def points(self, time: str = "time") -> pa.Table:
-        """Stamp rows with each snapshot's end, under the column name `time`."""
-        check_text("time", time)
-        return to_points(self.to_arrow(), time, self.name)
-
-    def windows(self, time: str = "time") -> pa.Table:
-        """Make a row for each window: for each cell of the output's grid, empty or not.
-
-        Its label, the column `time`, is the grid point at which the window was
-        evaluated, or of a `left` grid the first tick of the cell. The windows of a key
-        are those from its first to its last snapshot, or as far as `start` and `end`
-        of the run. Snapshots that hold for several cells give as many rows.
-        """
-        check_text("time", time)
-        if self.grid is None:
-            raise TiltError(f"'{self.name}' has rows of its own, no windows")
-        return offload(partial(self._windows, self.grid, time))
-
-    def _times(self) -> tuple[Times, Times]:
-        """When the snapshots start and end, in ticks."""
-        times = [piece.times() for piece in self._lazy.rows.pieces]
-        none = np.zeros(0, np.int64)
-        starts = np.concatenate([none, *(begun for begun, _ in times)])
-        return starts, np.concatenate([none, *(ended for _, ended in times)])
-
-    def _windows(self, grid: Grid, time: str) -> pa.Table:
-        ordered = self._in_order_of_key()
-        keys = (rows for _, rows in ordered.rows_by_key())
-        windows = find_windows(grid, *ordered._times(), keys, self.name)  # noqa: SLF001
-        labels = grid.labels(windows.cells)
-        table = ordered.to_arrow()
-        return windows_table(
-            table, windows, labels, self.stamp, self.keys, time, self.name
-        )
-
-    def to_polars(self) -> "polars.DataFrame":
-        """Make a Polars frame of the snapshots."""
-        return to_polars(self.to_arrow())
-
-    def to_pandas(self) -> "pandas.DataFrame":
-        """Make a pandas frame of the snapshots."""
-        return to_pandas(self.to_arrow())
-
-    def plot(
-        self,
-        path: str | Path | None = None,
-        *,
-        inputs: "Result | None" = None,
-        keys: Sequence[object] | None = None,
-        title: str | None = None,
-        interactive: bool = False,
-    ) -> Any:
-        """Draw the output; see `Result.plot`."""
-        return Result([self]).plot(
-            path, inputs=inputs, keys=keys, title=title, interactive=interactive
-        )
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return self.to_arrow().__arrow_c_stream__(requested_schema)
-
-    def __repr__(self) -> str:
-        fields = ", ".join(f"{field.name}: {field.type}" for field in self.schema)
-        return escape_text(
-            f"<output '{self.name}': {self.num_rows:,} snapshots ({fields})>"
-        )
-
-    def _repr_html_(self) -> str:
-        from tiltpy.runtime.arrow.display import format_html  # noqa: PLC0415 - late
-
-        title = f"{self.name}: {self.num_rows:,} snapshots"
-        return format_html(self.to_arrow(), title)
 
 
 class UnknownOutputError(TiltError, KeyError):
@@ -267,7 +62,17 @@ class Result:
         return iter(self._outputs)
 
     def __len__(self) -> int:
-        return len(self._outputs)
+        """Count the snapshots of the single output."""
+        if len(self._outputs) != 1:
+            raise ArgumentError(
+                f"the outputs are {self._names()}; choose one of them: "
+                "len(result[name])"
+            )
+        return self.num_rows
+
+    def __bool__(self) -> bool:
+        """Tell whether any output has snapshots."""
+        return any(output.num_rows for output in self._outputs.values())
 
     def keys(self) -> KeysView[str]:
         """List the names of the outputs, in order."""
@@ -314,6 +119,26 @@ class Result:
         """Make a row for each window of the single output, under its label."""
         return self.only().windows(time)
 
+    def coalesce(self) -> pa.Table:
+        """Join snapshots of the single output that touch and have identical values."""
+        return self.only().coalesce()
+
+    def head(self, rows: int = 10) -> pa.Table:
+        """Make a table of the first snapshots of the single output."""
+        return self.only().head(rows)
+
+    def write_parquet(self, path: str | Path) -> None:
+        """Write the single output to a Parquet file, whole or not at all."""
+        self.only().write_parquet(path)
+
+    def write_csv(self, path: str | Path) -> None:
+        """Write the single output to a CSV file, whole or not at all."""
+        self.only().write_csv(path)
+
+    def write_ipc(self, path: str | Path) -> None:
+        """Write the single output to an Arrow file (Feather 2), whole or not at all."""
+        self.only().write_ipc(path)
+
     def to_polars(self) -> "polars.DataFrame":
         """Make a Polars frame of the single output."""
         return self.only().to_polars()
@@ -341,11 +166,11 @@ class Result:
 
         Gives a `matplotlib.figure.Figure`, or a layout of Bokeh if `interactive` or if
         `path` ends in .html. With a `path` (.png, .svg, .html) it is written there,
-        too, whole or not at all. `inputs`, made by `CompiledQuery.inputs`, are drawn
+        too, whole or not at all. `inputs`, made by `query.read_inputs`, are drawn
         above. Needs the extra `plot`: `pip install 'tiltpy[plot]'`.
         """
         if inputs is not None:
-            check_argument("inputs", inputs, Result, "what query.inputs(...) gives")
+            check_argument("inputs", inputs, Result, "query.read_inputs(...)")
         from tiltpy.runtime.results.plotting import (  # noqa: PLC0415 - late
             plot_outputs,
         )
@@ -367,3 +192,7 @@ class Result:
 
     def __repr__(self) -> str:
         return "\n".join(repr(output) for output in self._outputs.values())
+
+    def __str__(self) -> str:
+        """Format the first snapshots of each output, like the command line."""
+        return "\n\n".join(map(str, self._outputs.values()))

@@ -1,0 +1,174 @@
+"""A query whose parameters have values: its kernels, and runs of it over frames."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import cache, partial
+
+from tiltpy.compiler.options import CompileOptions
+from tiltpy.compiler.output_selection import split_by_keys
+from tiltpy.compiler.query_kernels import Compiler
+from tiltpy.engines.local import bind_inputs, run_parts
+from tiltpy.errors import warn
+from tiltpy.inputs import BoundInput
+from tiltpy.ir.identity import identity
+from tiltpy.ir.nodes import Query
+from tiltpy.passes.analyses.row_inputs import row_inputs
+from tiltpy.passes.separate_states import separate_states
+from tiltpy.run_arguments import Arguments
+from tiltpy.runtime.concurrency.offload import offload
+from tiltpy.runtime.execution.hidden_rows import HiddenRows
+from tiltpy.runtime.execution.output_group import OutputGroup
+from tiltpy.runtime.execution.quick_work import reads_quickly
+from tiltpy.runtime.execution.run_options import RunOptions
+from tiltpy.runtime.execution.time_domain import Request
+from tiltpy.runtime.ingest.binding import InputBinding, check_bound
+from tiltpy.runtime.results.key_columns import Order
+from tiltpy.runtime.results.result import Result
+
+
+class PreparedQuery:
+    """A query, and what was compiled of it.
+
+    `query` is what was declared, `needed` the same without the inputs that no output
+    needs: that is what runs. Outputs of each set of keys have a compiler.
+    """
+
+    def __init__(self, query: Query, options: CompileOptions | None) -> None:
+        self.query = query
+        self.arguments = Arguments(query)
+        self.needed = self.arguments.needed
+        self._find_row_inputs = cache(partial(row_inputs, self.needed))
+        self.compiler = Compiler(self.needed, options)
+        self.compilers = tuple(
+            self.compiler if each is self.needed else Compiler(each, options)
+            for each in split_by_keys(self.needed)
+        )
+        self._groups = [OutputGroup(c.query, c.compile_for) for c in self.compilers]
+        self._stream_groups = self._groups
+        separate = separate_states(self.needed)
+        if separate is not self.needed:
+            compilers = [Compiler(each, options) for each in split_by_keys(separate)]
+            self._stream_groups = [
+                OutputGroup(c.query, c.compile_for) for c in compilers
+            ]
+
+    @property
+    def options(self) -> CompileOptions:
+        """The options that it is compiled with."""
+        return self.compiler.options
+
+    def bind(self, frames: Mapping[str, object]) -> dict[str, InputBinding]:
+        """Make a binding of each input's frame; each that is needed has one."""
+        known = {each.name for each in self.query.inputs}
+        unused = known - {each.name for each in self.needed.inputs}
+        frames = {name: frames[name] for name in frames if name not in unused}
+        check_bound(self.needed, frames)
+        unit = self.query.unit
+        return {
+            name: frame.binding(unit)
+            if isinstance(frame, BoundInput)
+            else InputBinding(frame)
+            for name, frame in frames.items()
+        }
+
+    def run(
+        self,
+        frames: Mapping[str, object],
+        request: Request,
+        options: RunOptions,
+        order: Order,
+        *,
+        check_reductions: bool,
+    ) -> Result:
+        """Compute the outputs over frames, and warn of rows that are hidden."""
+        bindings = self.bind(frames)
+        hidden = self._hidden_rows(request)
+
+        def work() -> Result:
+            if check_reductions:
+                from tiltpy.check_reductions import check_agreement  # noqa: PLC0415 - late
+
+                bound = bind_inputs(
+                    self.needed, bindings, allow_sort=options.allow_sort
+                )
+                check_agreement(self.needed, bound, request, options, self.options)
+            return run_parts(
+                self.needed, self._groups, bindings, request, options, order, hidden
+            )
+
+        quick = not check_reductions and reads_quickly(
+            self.needed, bindings, options.costs.run, allow_sort=options.allow_sort
+        )
+        result = work() if quick else offload(work, options.progress)
+        _warn(hidden)
+        return result
+
+    def evaluate(
+        self, frames: Mapping[str, object], request: Request, options: RunOptions
+    ) -> Result:
+        """Compute the outputs over frames, whatever rows are hidden."""
+        bindings = self.bind(frames)
+        return run_parts(self.needed, self._groups, bindings, request, options)
+
+    def stream(
+        self,
+        frames: Mapping[str, object],
+        request: Request,
+        options: RunOptions,
+        memory: int,
+    ) -> Iterator[Result]:
+        """Compute the outputs piece by piece, and warn after the last.
+
+        `memory` is in bytes.
+        """
+        from tiltpy.engines.out_of_core import stream  # noqa: PLC0415 - late
+        from tiltpy.passes.resolve_boundaries import (  # noqa: PLC0415 - late
+            resolve_boundaries,
+        )
+
+        bindings = self.bind(frames)
+        hidden = self._hidden_rows(request)
+        inputs = tuple(
+            replace(one, lifetime=one.lifetime or bindings[one.name].lifetime)
+            for one in self.needed.inputs
+        )
+        results = stream(
+            resolve_boundaries(replace(self.needed, inputs=inputs)),
+            self._stream_groups,
+            bindings,
+            request,
+            options,
+            memory,
+            hidden=hidden,
+        )
+        return _warn_at_end(results, hidden)
+
+    def returning_inputs(self, frames: Mapping[str, object]) -> "PreparedQuery":
+        """Make the query that returns its inputs: those needed, and those in `frames`.
+
+        They are in the order of the declarations.
+        """
+        declared = tuple(
+            each
+            for each in self.query.inputs
+            if each in self.needed.inputs or each.name in frames
+        )
+        seen = identity(replace(self.query, inputs=declared))
+        return PreparedQuery(seen, self.options)
+
+    def _hidden_rows(self, request: Request) -> HiddenRows:
+        """Make the counter of rows that a result for each row does not show."""
+        return HiddenRows(self.needed, self._find_row_inputs, request)
+
+
+def _warn(hidden: HiddenRows) -> None:
+    """Warn of rows that are hidden, if there are any."""
+    message = hidden.message()
+    if message is not None:
+        warn(message)
+
+
+def _warn_at_end(results: Iterator[Result], hidden: HiddenRows) -> Iterator[Result]:
+    """Yield the results, and warn after the last, at the line that asked for it."""
+    yield from results
+    _warn(hidden)
