@@ -11,6 +11,7 @@ from tiltpy.emit.stream_stores import StreamStore, pays_streaming
 from tiltpy.ir.nodes import TemporalExpr
 from tiltpy.loops.build import (
     FALSE,
+    TRUE,
     add,
     conj,
     convert,
@@ -36,6 +37,9 @@ from tiltpy.loops.nodes import (
 from tiltpy.lowering.vector.cell_values import Outcome
 from tiltpy.types import BOOL, I32, I64, columns
 
+LINE_BITS = 512
+"""Bits of a cache line."""
+
 
 class Output:
     """The arrays that the loop of an output writes its cells to."""
@@ -59,9 +63,9 @@ class Output:
         )
         self.validity = tuple(
             builder.array(SlotKind.OUT_VALIDITY, name, BOOL, j, written=True)
-            if outcome.value.fields
+            if outcome.value.fields and part.valid != TRUE
             else None
-            for j in range(len(self.values))
+            for j, part in enumerate(outcome.parts)
         )
         self.total = builder.fresh(f"{name}.cells")
         self.past = builder.fresh(f"{name}.past", BOOL)
@@ -105,12 +109,17 @@ class Output:
         block.when(conj(le(i64(0), cell), lt(cell, self.total)), inner)
 
     def _put(self, block: Block, cell: LExpr) -> None:
-        """Every cell to its place: past the caches where there are more than fit."""
+        """Every cell to its place: past the caches where there are more than fit.
+
+        Parts of lines of several arrays would leave the write buffers one by one.
+        """
         cached, past = block.inner(), block.inner()
+        alone = len(self._arrays()) == 1
         for array, value in zip(self._arrays(), self._columns(), strict=True):
             entry = block.name("v", Splat(value, array.type)) if self.lanes else value
             cached.add(Store(array, cell, entry))
-            past.add(Store(array, cell, entry, past=True))
+            whole = alone or LANES * array.type.bits >= LINE_BITS
+            past.add(Store(array, cell, entry, past=whole))
         if self.lanes:
             block.either(self.past, past, cached)
         else:
