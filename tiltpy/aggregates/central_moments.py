@@ -5,7 +5,7 @@ from tiltpy.emit.builder import Block
 from tiltpy.emit.floats import fma, minus, over, plus, times
 from tiltpy.emit.values import LoopValue
 from tiltpy.ir.nodes import Reduce
-from tiltpy.loops.build import convert, eq, f64, is_power_of_two, lt, select
+from tiltpy.loops.build import convert, eq, f64, is_power_of_two, select
 from tiltpy.loops.nodes import Bin, LExpr, Num
 from tiltpy.ops import REDUCTIONS
 from tiltpy.types import F32, F64, Scalar
@@ -36,8 +36,6 @@ def moments_of(order: int, kind: Scalar = F64) -> Aggregate:
     zero = Num(0.0, kind)
 
     def combine(block: Block, a: State, b: State) -> State:
-        if order == 2:
-            return _combine_spreads(block, a, b)
         no_a, no_b = eq(a[0], zero), eq(b[0], zero)
         return tuple(
             select(no_a, right, select(no_b, left, both))
@@ -56,23 +54,6 @@ def moments_of(order: int, kind: Scalar = F64) -> Aggregate:
         combine_nonempty=combine_nonempty,
         counted=True,
     )
-
-
-def _combine_spreads(block: Block, a: State, b: State) -> State:
-    """Combine counts, means and sums of squares, any of which may be of no values.
-
-    Then the mean is 0 and its weight 0 or 1, exactly: there is nothing to select of the
-    sums of squares. Equal means stay what they are.
-    """
-    (na, ma, qa), (nb, mb, qb) = a, b
-    n = block.name("n", plus(na, nb))
-    single = Num(1.0, n.type)
-    some = select(lt(single, n), n, single)
-    weight = select(eq(na, Num(0.0, n.type)), single, over(nb, some))
-    weight = block.name("weight", weight)
-    delta = block.name("delta", minus(mb, ma))
-    cross = times(delta, times(delta, times(na, weight)))
-    return n, plus(ma, times(delta, weight)), plus(plus(qa, qb), cross)
 
 
 def _lift_about(_block: Block, _row: LExpr, value: LoopValue) -> State:
