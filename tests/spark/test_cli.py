@@ -78,7 +78,8 @@ def written(
 ) -> dict[str, list[dict[str, object]]]:
     """What a run over all rows writes, by output."""
     outputs = [f"--output={name}={name}.parquet" for name in ("twice", "many")]
-    assert engine("q.tilt", "--input", source, *outputs, *words) == (0, "", "")
+    run = ("q.tilt", "--input", source, "--quiet")
+    assert engine(*run, *outputs, *words) == (0, "", "")
     return {name: rows(f"{name}.parquet") for name in ("twice", "many")}
 
 
