@@ -6,13 +6,13 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
 	&& { echo $$p; break; }; done)
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := tiltpy tests examples $(wildcard bench)
+SOURCES := tiltpy tests examples docs $(wildcard bench)
 # The tests of Spark need a Java, and have a process of their own: they mostly wait.
 SPARK_TESTS = JAVA_HOME="$$($(BIN)/python -m tests.project.java)" && export JAVA_HOME && \
 	$(BIN)/python -m pytest tests/spark
 TESTS = $(BIN)/python -m pytest tests --ignore tests/spark -n 2
 
-.PHONY: demo test format lint types layers tests examples clean
+.PHONY: demo test format lint types layers tests examples docs clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/installed-demo
@@ -63,12 +63,17 @@ examples: $(VENV)/installed-dev
 		--output examples/pictures/trend.svg
 	@ls examples/output/*.svg examples/pictures/*.svg
 
+# The site, in docs/_build: a warning is an error, a broken link is a warning.
+docs: $(VENV)/installed-dev
+	@$(BIN)/python -m sphinx -W --keep-going -q -b dirhtml docs docs/_build
+	@echo "open docs/_build/index.html"
+
 format: $(VENV)/installed-dev
 	$(BIN)/ruff format $(SOURCES)
 	$(BIN)/ruff check --fix $(SOURCES)
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info examples/output .hypothesis \
+	rm -rf $(VENV) build dist *.egg-info docs/_build examples/output .hypothesis \
 		.import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 
 # One stamp per set of packages, so that the second run starts at once. Python compiles

@@ -10,7 +10,7 @@
     result = query.run(stock=frame)      # pyarrow, Polars, pandas, DuckDB
 
 The same from a text: `tilt.parse(text)` or `tilt.load("trend.tilt")`. What queries mean
-is in the language reference (`grammar/README.md`, installed as `tiltpy/grammar/`).
+is in the language reference (`docs/language/index.md`).
 
 Functions and types of the language that Python has under the same name (`abs`, `all`,
 `any`, `bool`, `compile`, `len`, `max`, `min`, `pow`, `round`, `sum`) are used as

@@ -149,7 +149,7 @@ class CompiledQuery:
         """Set parameters by name; those that are left out keep their values.
 
         Values are numbers, bools, strings, durations like "30s" or a `timedelta`, ticks
-        for durations, and stamps, dates or `datetime`s for times. The text is not
+        for durations, and stamps, dates or `datetime` for times. The text is not
         parsed again, and the same values give the same query, with what it compiled.
         """
         check_argument("params", params, Mapping, "a dict, like {'width': '30s'}")
@@ -417,7 +417,7 @@ def parse(
     params: Mapping[str, object] | None = None,
     options: CompileOptions | None = None,
 ) -> CompiledQuery:
-    """Read a query from a text in the tilt language (`grammar/README.md`).
+    """Read a query from a text in the tilt language (the language reference).
 
     `params` sets its parameters, see `CompiledQuery.with_params`; `name` is what errors
     call the text. Raises a `QueryError` that holds everything that is wrong with it.

@@ -42,8 +42,8 @@ def _rebuild(
 class QueryError(TiltError):
     """Something is wrong with a query.
 
-    `code` is like `E0103` (listed in `grammar/errors.md`), `message` says what was
-    found and what was expected, `hint` the way out (shown beside the carets). `notes`
+    `code` is like `E0103` (the reference lists them), `message` says what was found
+    and what was expected, `hint` the way out (shown beside the carets). `notes`
     are further places, such as where the function was called in which it was found.
     """
 

@@ -2,8 +2,8 @@
 
 A query comes from anyone, and compiling it may neither take minutes nor all memory. Up
 to these limits what compiling costs grows with the size of the query; what is beyond is
-refused by name before the work is done. The reference lists them (`grammar/README.md`,
-"Limits"). How far times reach is in `types.py`: those limits are the data's.
+refused by name before the work is done. The language reference lists them
+("Limits"). How far times reach is in `types.py`: those limits are the data's.
 """
 
 # Texts: parsing takes some 40 us a token, and a kilobyte.

@@ -1,7 +1,7 @@
 """Operators, math functions and reductions: one table each.
 
 Both IRs, the interpreter and the code generator name operators by these entries; what
-each of them does with types, φ and NaN is written in `grammar/README.md`. All that is
+each of them does with types, φ and NaN is in the language reference. All that is
 asked of a function or a reduction besides its code is in its row. The functions that
 Python has (`frontend/python/functions.py`, `reductions.py`) are written from the rows.
 """

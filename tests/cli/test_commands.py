@@ -260,7 +260,11 @@ def test_inputs_by_key(tilt: Tilt) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        ("", 2, "say what to do: run, plot, check, explain, fmt or new (see tilt --help)"),
+        (
+            "",
+            2,
+            "say what to do: run, plot, check, explain, fmt or new (see tilt --help)",
+        ),
         ("walk", 2, "invalid choice: 'walk'"),
         ("run", 2, "the following arguments are required: QUERY (see tilt run --help)"),
         ("run gone.tilt", 2, "gone.tilt: not readable: no such file or directory"),

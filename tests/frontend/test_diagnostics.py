@@ -20,7 +20,7 @@ TEXTS = GOLDEN / "diagnostics"
 CASES = sorted(TEXTS.glob("*.tilt"))
 MISTAKES = sorted((GOLDEN / "mistakes").glob("in_*.txt"))
 MARK = "#=== errors\n"
-REFERENCE = ROOT / "grammar"
+REFERENCE = ROOT / "docs" / "language"
 
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
@@ -50,7 +50,7 @@ def test_every_code_stands_in_the_reference() -> None:
 
 
 def test_the_reference_names_every_reserved_word() -> None:
-    reference = (REFERENCE / "README.md").read_text()
+    reference = (REFERENCE / "index.md").read_text()
     listed = re.search(r"\*\*Reserved words\*\*[^`]*`([^`]*)`", reference)
     assert listed is not None
     assert listed[1].split() == list(RESERVED)

@@ -21,7 +21,7 @@ from tiltpy import limits
 from tiltpy.costs import Costs
 from tiltpy.passes.fuse_operators import fuse_operators
 
-README = ROOT / "grammar" / "README.md"
+README = ROOT / "docs" / "language" / "index.md"
 HEAD = "input x : f64\n"
 
 

@@ -1,6 +1,6 @@
 """The examples of the language reference: how they are written, and how they are found.
 
-In a sentence or a table, over the objects that `grammar/README.md` states once:
+In a sentence or a table, over the objects that `docs/language/index.md` states once:
 
     `sum(~m[t-2 : t])` at 5 is `30` (`i64`), at 4 `φ`
     `sin(~x[t])` at 1 is about `0.997`
@@ -24,9 +24,9 @@ from textwrap import dedent
 from tests import ROOT
 from tests.semantics.reference_values import Row, read_rows
 
-FOLDER = ROOT / "grammar"
+FOLDER = ROOT / "docs" / "language"
 PAGES = tuple(sorted(FOLDER.glob("*.md")))
-ENTRY = FOLDER / "README.md"
+ENTRY = FOLDER / "index.md"
 UNIT = "unit s\n"
 
 _CLAIM = r" at -?\d+(?: is)?(?: about)? `[^`\n]+`(?: \(`[^`\n]+`\))?"

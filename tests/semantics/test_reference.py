@@ -9,10 +9,11 @@ import pytest
 from lark import Token, Tree
 
 import tiltpy as tilt
+from tests import ROOT
 from tests.compare import assert_same
 from tests.compiled import ARROW, snapshots
 from tests.run_everywhere import run_everywhere
-from tests.semantics.reference_pages import ENTRY, PAGES, Claim, Example, examples, lost
+from tests.semantics.reference_pages import PAGES, Claim, Example, examples, lost
 from tests.semantics.reference_values import Row, by_key, events_of, write_value
 from tiltpy.errors import QueryError, QueryErrors
 from tiltpy.frontend.parse import parse
@@ -208,7 +209,7 @@ def test_every_component_of_a_date_has_an_example() -> None:
 
 def test_every_function_of_the_library_has_an_example() -> None:
     used = set().union(*(used_tokens(example.text) for example in examples()))
-    library = (ENTRY.parent / "std.tilt").read_text()
+    library = (ROOT / "grammar" / "std.tilt").read_text()
     assert set(re.findall(r"^def (\w+)", library, re.MULTILINE)) - used == set()
 
 

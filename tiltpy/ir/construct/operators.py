@@ -1,7 +1,7 @@
 """Typed constructors of literals and operators, for texts and for Python alike.
 
 Each takes operands that may still be untyped (see `widening.py`), applies the typing
-rules of `grammar/README.md`, and raises a `QueryError` where they are broken; so do
+rules of the language reference, and raises a `QueryError` where they are broken; so do
 `functions.py`, `structs.py` and `reductions.py`. Times and durations are in `ticks.py`.
 """
 

@@ -3,7 +3,7 @@
 An expression of literals alone stays untyped (`INT_LITERAL`, `FLOAT_LITERAL`), and so
 does a bare φ (`PHI`), until it meets a typed operand; `adapt` then gives it that type
 all the way down. Typed operands are widened by an explicit `Cast`. The rules are those
-of `grammar/README.md`.
+of the language reference.
 """
 
 import struct

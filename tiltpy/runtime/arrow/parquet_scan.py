@@ -132,7 +132,7 @@ def scan_parquet(source: PathArgument | Sequence[PathArgument]) -> ParquetScan:
     """Open a Parquet dataset that `stream` and `run_to` read piece by piece.
 
     `source` is a file, a directory (all `*.parquet` files in it and below), a pattern
-    like "trades/2024-*.parquet", or a list of files. Rows must be in order of time in
+    like `"trades/2024-*.parquet"`, or a list of files. Rows must be in order of time in
     each file; the files are put into order by what their footers say of the time
     column. Columns that a query does not use are never read, nor row groups that lie
     before the `start` of a run. Files are read when they are needed.
