@@ -304,8 +304,28 @@ def _ticks_of(buffer: SnapshotBuffer, first: Times, stop: Times) -> Times:
         if span <= DEFAULT_COSTS.cells_per_row * rows.n:  # about as good, and faster
             return np.array([span])
     starts, ends = rows.times()
-    # Of events that overlap the sum may be beyond 64 bits.
-    total = np.concatenate(([0.0], np.cumsum(ends - starts, dtype=np.float64)))
-    ticks = total[np.maximum(stop, first) - low] - total[first - low]
-    bound: Times = np.minimum(ticks * (1 + 2.0**-20), FAR).astype(np.int64) + 1
-    return bound
+    first, stop = first - low, np.maximum(stop, first) - low
+    return _sums_between(ends - starts, first, stop)
+
+
+_LOW_BITS = 31
+
+
+def _sums_between(values: Times, first: Times, stop: Times) -> Times:
+    """Sum values from `first` to `stop`, exactly, or `FAR` where that is less.
+
+    A sum may be beyond 64 bits, and a row that holds on is longer than all others
+    together: the sums of the halves of all values stay exact, for up to 2^31 of them.
+    """
+    high = _running(values >> _LOW_BITS)
+    low = _running(values & ((1 << _LOW_BITS) - 1))
+    highs, lows = high[stop] - high[first], low[stop] - low[first]
+    far = highs + (lows >> _LOW_BITS) >= FAR >> _LOW_BITS
+    return np.where(far, FAR, (np.where(far, 0, highs) << _LOW_BITS) + lows)
+
+
+def _running(values: Times) -> Times:
+    """Sum what comes before each value, and all values at the end."""
+    sums = np.zeros(len(values) + 1, np.int64)
+    np.cumsum(values, out=sums[1:])
+    return sums

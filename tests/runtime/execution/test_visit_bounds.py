@@ -1,0 +1,52 @@
+"""Bounds on visits hold, however long the rows beside others are."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+import tiltpy as tilt
+from tiltpy.runtime.execution.loop_extents import _sums_between
+from tiltpy.runtime.execution.supports import FAR
+
+HELD = """
+input x by k : i64 time ts until_next
+~o[t] = ~x[t] != φ ? t : φ
+output ~o
+"""
+
+
+def test_sums_are_exact_beside_rows_that_hold_on() -> None:
+    random = np.random.default_rng(1)
+    values = random.integers(0, 1 << random.integers(1, 40, 500))
+    values[random.random(500) < 0.1] = FAR
+    first = random.integers(0, 500, 300)
+    stop = np.maximum(first, random.integers(0, 501, 300))
+    expected = [
+        min(sum(values[begin:end].tolist()), FAR)
+        for begin, end in zip(first, stop, strict=True)
+    ]
+    assert _sums_between(values, first, stop).tolist() == expected
+    assert FAR in expected
+    assert min(expected) < 1000
+
+
+def test_keys_behind_one_that_holds_on_have_all_their_cells() -> None:
+    """The last row of the first key holds on; nulls make gaps in the others."""
+    table = pa.table(
+        {
+            "k": np.repeat([0, 1, 2], [5, 7, 4]),
+            "ts": [
+                *(202, 210, 245, 288, 342),
+                *(36, 166, 255, 257, 276, 330, 391),
+                *(80, 290, 329, 359),
+            ],
+            "x": [1, 2, None, 3, 4, 5, 6, 7, 8, None, 9, None, 10, 11, 12, 13],
+        }
+    )
+    found = tilt.parse(HELD).run(x=table).to_arrow()
+    alone = tilt.parse(HELD.replace(" by k", ""))
+    for key in range(3):
+        rows = table.filter(pc.equal(table["k"], key)).drop_columns("k")
+        expected = alone.run(x=rows).to_arrow()
+        of_key = found.filter(pc.equal(found["k"], key)).drop_columns("k")
+        assert of_key.combine_chunks().equals(expected.combine_chunks())
