@@ -30,6 +30,9 @@ def select_outputs(query: Query, outputs: tuple[str, ...]) -> Query:
 
 
 def drop_unused_inputs(query: Query) -> Query:
-    """Drop the inputs that no output needs, and the definitions that only read them."""
+    """Drop the inputs that no output needs, and the definitions that only read them.
+
+    Where no output needs any, all stay: when there are rows says where results are.
+    """
     needed = select_outputs(query, query.outputs)
-    return query if len(needed.inputs) == len(query.inputs) else needed
+    return needed if 0 < len(needed.inputs) < len(query.inputs) else query

@@ -23,7 +23,6 @@ from tiltpy.ir.nodes import (
     Window,
 )
 from tiltpy.ir.traversal import walk
-from tiltpy.plan.first_rows import begins_with_rows
 from tiltpy.plan.nodes import Refusal
 from tiltpy.plan.time_motions import TimeMotions
 from tiltpy.types import ALL_FUTURE, ALL_PAST
@@ -81,6 +80,8 @@ def _refuse(query: Query) -> Refusal | None:
 
 
 def _refuse_definition(query: Query, definition: TemporalExpr) -> Refusal | None:
+    from tiltpy.plan.first_rows import begins_with_rows  # noqa: PLC0415 - late
+
     tdom, name = definition.tdom, definition.name
     if not tdom.is_infinite:
         return Refusal(f"~{name} has a bound in time")
