@@ -39,6 +39,9 @@ QUERIES = {
         "sampled 1",
         "~o[t] = { a = ~x[t-7], b = ~x[t] > 20 ? ~x[t] : φ, c = sum(~x[t-9:t]) }",
     ),
+    "structs whose nulls are beside the calls": (
+        "f64", "sampled 1", "~o[t] = { a = ~x[t-7], b = ~x[t] }"
+    ),
     "ahead": ("f64", "sampled 1", "~o[t] = max(~x[t-4:t+30]) - ~x[t+9]"),
     "two outputs": (
         "f64",

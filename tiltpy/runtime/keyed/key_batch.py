@@ -135,6 +135,8 @@ class KeyBatch:
             nulls = table.arrays.get((SlotKind.OUT_VALIDITY, loop.name, number))
             flags = None if nulls is None else nulls.array
             column = made.columns[number]
+            if flags is None and column.validity is not None:
+                flags = np.ones(places.n, np.uint8)  # the calls make no null
             values[rows] = column.values[: len(rows)]
             if flags is not None:
                 flags[rows] = column.valid(len(rows))
