@@ -149,7 +149,7 @@ def test_a_hundred_definitions_and_fifty_outputs(options: tilt.CompileOptions) -
     frame = steps([i / 8 for i in range(200)])
     with within(30.0):
         result = query.run(x=frame, y=frame)
-    assert len(result) == 50
+    assert len(result.keys()) == 50
     assert result["d99"].num_rows == 102
     assert listed(result["d99"])[0][:2] == (98, 99)
 

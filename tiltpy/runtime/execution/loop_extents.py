@@ -317,14 +317,14 @@ def _sums_between(values: Times, first: Times, stop: Times) -> Times:
     A sum may be beyond 64 bits, and a row that holds on is longer than all others
     together: the sums of the halves of all values stay exact, for up to 2^31 of them.
     """
-    high = _running(values >> _LOW_BITS)
-    low = _running(values & ((1 << _LOW_BITS) - 1))
+    high = _prefix_sums(values >> _LOW_BITS)
+    low = _prefix_sums(values & ((1 << _LOW_BITS) - 1))
     highs, lows = high[stop] - high[first], low[stop] - low[first]
     far = highs + (lows >> _LOW_BITS) >= FAR >> _LOW_BITS
     return np.where(far, FAR, (np.where(far, 0, highs) << _LOW_BITS) + lows)
 
 
-def _running(values: Times) -> Times:
+def _prefix_sums(values: Times) -> Times:
     """Sum what comes before each value, and all values at the end."""
     sums = np.zeros(len(values) + 1, np.int64)
     np.cumsum(values, out=sums[1:])
