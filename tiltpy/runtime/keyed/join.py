@@ -4,7 +4,7 @@ A run in parts joins the rows that a key still has with those that came, and the
 snapshot that was open with those that a range made.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.runtime.arrays.dictionary import Strings
 from tiltpy.runtime.arrays.dtypes import I64Array
-from tiltpy.runtime.arrays.pool import allocate
+from tiltpy.runtime.arrays.pool import Array, allocate
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer, pack_validity
 from tiltpy.runtime.arrow.encode_strings import with_one_dictionary
 from tiltpy.runtime.keyed.snapshots import KeyedSnapshots
@@ -56,14 +56,8 @@ def concat_keys(parts: Sequence[KeyedSnapshots], payload: Type) -> KeyedSnapshot
     counts = np.concatenate([part.counts for part in parts])
     if len(some) < 2:
         return replace((some or list(parts))[0], counts=counts)
-    ends = np.cumsum([len(part.starts) for part in some])
-    places = np.split(np.arange(ends[-1]), ends[:-1])
-    return KeyedSnapshots(
-        np.concatenate([part.starts for part in some]),
-        np.concatenate([part.ends for part in some]),
-        _join_columns(some, places, payload),
-        counts,
-    )
+    whole = [(number, slice(len(part.starts))) for number, part in enumerate(some)]
+    return _join(some, counts, payload, _move_slices(whole))
 
 
 def join_by_key(parts: Sequence[KeyedSnapshots], payload: Type) -> KeyedSnapshots:
@@ -72,55 +66,59 @@ def join_by_key(parts: Sequence[KeyedSnapshots], payload: Type) -> KeyedSnapshot
     if len(nonempty) < 2:
         return (nonempty or list(parts))[0]
     counts = np.sum([part.counts for part in nonempty], axis=0)
-    total = int(counts.sum())
-    if total >= DEFAULT_COSTS.spans.long_groups * len(counts):
-        return _join_slices(nonempty, counts, payload)
+    if int(counts.sum()) >= DEFAULT_COSTS.spans.long_groups * len(counts):
+        move = _move_slices(_slices_by_key(nonempty, len(counts)))
+    else:
+        move = _move_rows(list(_places_by_key(nonempty, counts)))
+    return _join(nonempty, counts, payload, move)
+
+
+Move = Callable[[Sequence[Array], Array], None]
+"""Move the rows of an array of each part to where they belong in one array."""
+
+
+def _move_rows(places: Sequence[I64Array]) -> Move:
+    """Move each row by itself, to its place."""
+
+    def move(arrays: Sequence[Array], out: Array) -> None:
+        for array, rows in zip(arrays, places, strict=True):
+            out[rows] = array[: len(rows)]
+
+    return move
+
+
+def _move_slices(slices: Sequence[tuple[int, slice]]) -> Move:
+    """Move slices of the parts, given by their numbers, behind one another."""
+
+    def move(arrays: Sequence[Array], out: Array) -> None:
+        moved = [arrays[number][rows] for number, rows in slices]
+        np.concatenate(moved, out=out, casting="unsafe")
+
+    return move
+
+
+def _places_by_key(
+    parts: Sequence[KeyedSnapshots], counts: I64Array
+) -> Iterator[I64Array]:
+    """Number the rows of each part by where they are once the keys are joined."""
     begins = counts.cumsum() - counts
-    places = []
-    for part in nonempty:
+    for part in parts:
         shift = begins - (part.counts.cumsum() - part.counts)
-        places.append(np.arange(len(part.starts)) + np.repeat(shift, part.counts))
+        yield np.arange(len(part.starts)) + np.repeat(shift, part.counts)
         begins = begins + part.counts
-    starts, ends = np.empty(total, np.int64), np.empty(total, np.int64)
-    for part, rows in zip(nonempty, places, strict=True):
-        starts[rows], ends[rows] = part.starts, part.ends
-    return KeyedSnapshots(
-        starts, ends, _join_columns(nonempty, places, payload), counts
-    )
 
 
-def _join_slices(
-    parts: Sequence[KeyedSnapshots], counts: I64Array, payload: Type
-) -> KeyedSnapshots:
-    """Join the rows of keys that have many: each part's move as a whole."""
+def _slices_by_key(
+    parts: Sequence[KeyedSnapshots], keys: int
+) -> list[tuple[int, slice]]:
+    """List the rows of each key in each part: those of a key, in order of parts."""
     offsets = [np.append(0, part.counts.cumsum()).tolist() for part in parts]
-    slices = [
+    return [
         (number, slice(each[key], each[key + 1]))
-        for key in range(len(counts))
+        for key in range(keys)
         for number, each in enumerate(offsets)
         if each[key] < each[key + 1]
     ]
-    starts = np.concatenate([parts[number].starts[rows] for number, rows in slices])
-    ends = np.concatenate([parts[number].ends[rows] for number, rows in slices])
-    joined = []
-    for column, (_, scalar) in enumerate(columns(payload)):
-        several, strings = with_one_dictionary(
-            [(part.columns[column], len(part.starts)) for part in parts]
-        )
-        values = allocate(scalar, len(starts))[: len(starts)]
-        of_keys = [several[number].values[rows] for number, rows in slices]
-        np.concatenate(of_keys, out=values, casting="unsafe")
-        validity = None
-        if any(each.validity is not None for each in several):
-            valid = [
-                each.valid(len(part.starts))
-                for each, part in zip(several, parts, strict=True)
-            ]
-            validity = pack_validity(
-                np.concatenate([valid[number][rows] for number, rows in slices])
-            )
-        joined.append(Column(values, validity, strings=strings))
-    return KeyedSnapshots(starts, ends, tuple(joined), counts)
 
 
 def drop_first(rows: KeyedSnapshots, dropped: I64Array) -> KeyedSnapshots:
@@ -175,25 +173,29 @@ def _with_strings(column: Column, strings: Strings, count: int) -> Column:
     return replace(column, strings=strings)
 
 
-def _join_columns(
-    parts: Sequence[KeyedSnapshots], places: Sequence[I64Array], payload: Type
-) -> tuple[Column, ...]:
-    """Write the rows of each part to their places, in every column."""
-    total = sum(map(len, places))
+def _join(
+    parts: Sequence[KeyedSnapshots], counts: I64Array, payload: Type, move: Move
+) -> KeyedSnapshots:
+    """Move the rows of all parts together, in every column."""
+    total = int(counts.sum())
+    starts, ends = np.empty(total, np.int64), np.empty(total, np.int64)
+    move([part.starts for part in parts], starts)
+    move([part.ends for part in parts], ends)
     joined = []
     for number, (_, scalar) in enumerate(columns(payload)):
         several, strings = with_one_dictionary(
             [(part.columns[number], len(part.starts)) for part in parts]
         )
         values = allocate(scalar, total)[:total]
-        nullable = any(column.validity is not None for column in several)
-        valid = np.ones(total if nullable else 0, np.bool_)
-        for column, rows in zip(several, places, strict=True):
-            values[rows] = column.values[: len(rows)]
-            if nullable:
-                valid[rows] = column.valid(len(rows))
-        joined.append(Column(values, pack_validity(valid), strings=strings))
-    return tuple(joined)
+        move([column.values for column in several], values)
+        validity = None
+        if any(column.validity is not None for column in several):
+            valid = np.empty(total, np.bool_)
+            rows = [len(part.starts) for part in parts]
+            move([c.valid(n) for c, n in zip(several, rows, strict=True)], valid)
+            validity = pack_validity(valid)
+        joined.append(Column(values, validity, strings=strings))
+    return KeyedSnapshots(starts, ends, tuple(joined), counts)
 
 
 def _take_values(column: Column, rows: I64Array) -> Column:
