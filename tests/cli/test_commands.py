@@ -16,8 +16,8 @@ import pyarrow.feather as pf
 import pyarrow.parquet as pq
 import pytest
 
+from tests.cli.in_process import Tilt
 from tiltpy.cli import binding, console, progress
-from tiltpy.cli.main import main
 from tiltpy.runtime.results import file_sink
 
 UP = """\
@@ -37,22 +37,6 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("up.tilt").write_text(UP)
     Path("m.csv").write_text(ROWS)
-
-
-Outcome = tuple[int, str, str]
-Tilt = Callable[..., Outcome]
-
-
-@pytest.fixture
-def tilt(capsys: pytest.CaptureFixture[str]) -> Tilt:
-    """Runs a command line: its exit code, standard output and standard error."""
-
-    def run(*words: str) -> Outcome:
-        code = main(words)
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return run
 
 
 def test_run_prints_the_first_rows(tilt: Tilt) -> None:

@@ -1,7 +1,6 @@
 """`tilt new`: queries for files, which run over them as they are."""
 
 import shlex
-from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,27 +8,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests import ROOT
-from tiltpy.cli.main import main
-
-Outcome = tuple[int, str, str]
-Tilt = Callable[..., Outcome]
+from tests.cli.in_process import Tilt
 
 
 @pytest.fixture(autouse=True)
 def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-
-
-@pytest.fixture
-def tilt(capsys: pytest.CaptureFixture[str]) -> Tilt:
-    """Runs a command line: its exit code, standard output and standard error."""
-
-    def run(*words: str) -> Outcome:
-        code = main(words)
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return run
 
 
 def write_trades() -> None:

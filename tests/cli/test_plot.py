@@ -1,7 +1,6 @@
 """`tilt plot`: the picture it writes, and how it says what is wrong."""
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -9,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tiltpy.cli.main import main
+from tests.cli.in_process import Tilt
 
 QUERY = """\
 unit s
@@ -23,27 +22,12 @@ output ~up, ~top
 ROWS = "ts,m\n2024-01-01 00:00:01,10\n2024-01-01 00:00:02,20\n2024-01-01 00:00:50,50\n"
 GIVEN = ("plot", "q.tilt", "--input", "m.csv", "--bound", "low=2024-01-01")
 
-Outcome = tuple[int, str, str]
-Tilt = Callable[..., Outcome]
-
 
 @pytest.fixture(autouse=True)
 def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("q.tilt").write_text(QUERY)
     Path("m.csv").write_text(ROWS)
-
-
-@pytest.fixture
-def tilt(capsys: pytest.CaptureFixture[str]) -> Tilt:
-    """Runs a command line: its exit code, standard output and standard error."""
-
-    def run(*words: str) -> Outcome:
-        code = main(words)
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return run
 
 
 def texts(path: str) -> set[str]:

@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,6 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import tiltpy.spark.session
+from tests.cli.in_process import Outcome, Tilt, command_runner
 from tests.spark.sessions import environment
 from tiltpy.cli.main import main
 from tiltpy.spark.java import find_java
@@ -25,8 +26,6 @@ param k : i64 = 1
 ~many[t] = ~m[t] != φ ? count(~m[t-10 : t]) + k : φ
 output ~twice, ~many
 """
-Outcome = tuple[int, str, str]
-Tilt = Callable[..., Outcome]
 SPARK = ("--engine", "spark")
 
 
@@ -60,12 +59,7 @@ def tilt(
 
     monkeypatch.setattr(tiltpy.spark.session, "start_session", started)
 
-    def run(*words: str) -> Outcome:
-        code = main(["run", *words])
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return run
+    return command_runner(capsys, "run")
 
 
 def rows(path: str) -> list[dict[str, object]]:
