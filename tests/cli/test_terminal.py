@@ -177,3 +177,30 @@ def test_scripts_parse(capsys: pytest.CaptureFixture[str], shell: str) -> None:
         [path, "-n"], input=script.encode(), capture_output=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+FISH = """
+function tilt; {tilt} $argv; end
+tilt completion fish | source
+complete -C "{line}"
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "completions"),
+    [
+        ("tilt ru", ["run"]),
+        ("tilt run up.tilt --in", ["--input", "--input-format"]),
+        ("tilt run up.tilt --input m=m", ["m=m.csv"]),
+        ("tilt run u", ["up.tilt"]),
+    ],
+)
+def test_fish_completes(line: str, completions: list[str]) -> None:
+    path = shutil.which("fish")
+    if path is None:
+        pytest.skip("fish is not installed")
+    script = FISH.format(tilt=" ".join(TILT), line=line)
+    done = subprocess.run(  # noqa: S603
+        [path, "--no-config", "-c", script], capture_output=True, text=True, check=True
+    )
+    assert (done.stdout.split(), done.stderr) == (completions, "")

@@ -55,7 +55,9 @@ function __tilt_complete
     set -l words (commandline -opc) (commandline -ct)
     for line in (tilt --complete $words[2..-1] 2> /dev/null)
         if test "$line" = @files
-            __fish_complete_path (commandline -ct)
+            set -l name (string match -r '^[^-=][^=]*=' -- $words[-1])
+            set -l path (string replace -r '^[^-=][^=]*=' '' -- $words[-1])
+            __fish_complete_path "$path" | string replace -r '^' "$name"
         else
             echo $line
         end
