@@ -43,7 +43,7 @@ STREAM_OPTIONS = "start", "end", "params", "workers", "chunk", "memory", "progre
 STREAM, RUN_TO = (RunMethod(name, STREAM_OPTIONS) for name in ("stream", "run_to"))
 READ_INPUTS = RunMethod("read_inputs", ("start", "end", "params", "allow_sort"))
 ORDERS = get_args(Order)
-Format = Literal["stages", "tree", "json", "dot", "mermaid"]
+Format = Literal["stages", "tree", "json", "dot", "mermaid", "svg"]
 PRINTED = " (printed)"
 """Suffix of the name of a text that was printed from a query: its places are not those
 of the text that the user wrote."""
@@ -365,7 +365,8 @@ class CompiledQuery:
         Outputs of other keys are computed by themselves, and follow.
 
         The other formats show what refers to what, and what was fused into one loop: a
-        "tree" of text, "json", or a graph as "dot" (Graphviz) or "mermaid".
+        "tree" of text, "json", or a graph as "dot" (Graphviz) or "mermaid", or drawn as
+        "svg", which notebooks show as a picture.
         """
         from tiltpy.explain.forms import FORMS  # noqa: PLC0415 - late
         from tiltpy.explain.outline import make_outline  # noqa: PLC0415 - late
@@ -387,7 +388,7 @@ class CompiledQuery:
         if format != "stages":
             compiled = query.compiler.compile_for(data.layouts)
             shown = FORMS[format](make_outline(query.needed, compiled.query))
-            return shown if format == "json" else escape_lines(shown)
+            return shown if format in ("json", "svg") else escape_lines(shown)
         shown = explain_stages(query.needed, query.compilers, data, llvm=llvm, asm=asm)
         return escape_lines(shown)
 

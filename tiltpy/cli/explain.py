@@ -21,7 +21,7 @@ def add_explain_arguments(parser: ArgumentParser) -> None:
         choices=get_args(Format),
         default="stages",
         help="all stages (the default), or what refers to what: a tree, json, or a "
-        "graph for Graphviz (dot) or Mermaid",
+        "graph for Graphviz (dot) or Mermaid, or a picture (svg)",
     )
     parser.add_argument("--llvm", action="store_true", help="show the LLVM IR too")
     parser.add_argument("--asm", action="store_true", help="show the machine code too")

@@ -1,4 +1,4 @@
-"""The forms that an outline can be printed in: a tree of text, JSON, graphs."""
+"""The forms that an outline can be printed in: a tree, JSON, graphs, a picture."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -6,6 +6,7 @@ from dataclasses import asdict
 
 from tiltpy.explain.graphs import format_dot, format_mermaid
 from tiltpy.explain.outline import Outline, Reference
+from tiltpy.explain.svg import format_svg
 from tiltpy.ir.print.query import by
 from tiltpy.visible import escape_json
 
@@ -83,4 +84,5 @@ FORMS: dict[str, Callable[[Outline], str]] = {
     "json": format_json,
     "dot": format_dot,
     "mermaid": format_mermaid,
+    "svg": format_svg,
 }

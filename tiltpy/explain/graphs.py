@@ -6,10 +6,13 @@ to its reader, dashed where it was fused. A frame is around what one loop comput
 
 from collections.abc import Iterator
 
+from tiltpy.explain.boxes import (
+    break_lines,
+    format_box,
+    group_by_loop,
+    outside_frames,
+)
 from tiltpy.explain.outline import DefinitionNode, Outline
-
-LONGEST, MOST = 72, 14
-"""Characters of a line in a box, and lines."""
 
 
 def format_dot(outline: Outline) -> str:
@@ -29,48 +32,12 @@ def _assign_ids(outline: Outline) -> dict[str, str]:
     return {name: f"n{number}" for number, name in enumerate(names)}
 
 
-def _group_by_loop(outline: Outline) -> dict[str, list[DefinitionNode]]:
-    """Group what each loop alone computes; what several do, or none, is in no group."""
-    frames: dict[str, list[DefinitionNode]] = {}
-    for definition in outline.definitions:
-        if len(definition.computed_in) == 1:
-            frames.setdefault(definition.computed_in[0], []).append(definition)
-    return {name: inside for name, inside in frames.items() if len(inside) > 1}
-
-
-def _outside_frames(outline: Outline) -> Iterator[DefinitionNode]:
-    frames = _group_by_loop(outline).values()
-    framed = {each.name for inside in frames for each in inside}
-    return (each for each in outline.definitions if each.name not in framed)
-
-
-def _lines(text: str) -> list[str]:
-    """Break a statement into lines of the size of a box."""
-    lines = [
-        line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
-        for line in text.splitlines()
-    ]
-    return lines if len(lines) <= MOST else [*lines[: MOST - 1], "…"]
-
-
-def _box(definition: DefinitionNode, outline: Outline) -> list[str]:
-    """Write the box of a definition, with what the frames do not show."""
-    lines = _lines(definition.text)
-    if definition.domain not in ("TDom(-∞, ∞, 1)", f"TDom(-∞, ∞, 1{outline.unit})"):
-        lines.append(f"t = {definition.domain}")
-    if not definition.computed_in:
-        lines.append("(no output needs it)")
-    if len(definition.computed_in) > 1:
-        lines.append(f"(in {', '.join(f'~{name}' for name in definition.computed_in)})")
-    return lines
-
-
 def _dot(outline: Outline) -> Iterator[str]:
     ids = _assign_ids(outline)
 
     def box(definition: DefinitionNode, indent: str) -> str:
         style = ' style="bold"' if definition.output else ""
-        label = _dot_label(_box(definition, outline))
+        label = _dot_label(format_box(definition, outline))
         return f"{indent}{ids[definition.name]} [label={label}{style}];"
 
     yield "digraph query {"
@@ -78,14 +45,14 @@ def _dot(outline: Outline) -> Iterator[str]:
     yield '  node [shape=box fontname="monospace" fontsize=10];'
     yield '  edge [fontname="monospace" fontsize=9];'
     for source in outline.inputs:
-        label = _dot_label(_lines(source.text))
+        label = _dot_label(break_lines(source.text))
         yield f'  {ids[source.name]} [label={label} style="rounded"];'
-    for name, inside in _group_by_loop(outline).items():
+    for name, inside in group_by_loop(outline).items():
         yield f"  subgraph cluster_{ids[name]} {{"
         yield f"    label={_dot_string(f'one loop: ~{name}')};"
         yield from (box(definition, "    ") for definition in inside)
         yield "  }"
-    yield from (box(definition, "  ") for definition in _outside_frames(outline))
+    yield from (box(definition, "  ") for definition in outside_frames(outline))
     for reference in outline.references:
         style = ' style="dashed"' if reference.fused else ""
         label = _dot_string(reference.fold_prefix + reference.bounds)
@@ -111,17 +78,17 @@ def _mermaid(outline: Outline) -> Iterator[str]:
     ids = _assign_ids(outline)
 
     def box(definition: DefinitionNode, indent: str) -> str:
-        label = _mermaid_string(_box(definition, outline))
+        label = _mermaid_string(format_box(definition, outline))
         return f"{indent}{ids[definition.name]}[{label}]"
 
     yield "flowchart TD"
     for source in outline.inputs:
-        yield f"  {ids[source.name]}({_mermaid_string(_lines(source.text))})"
-    for name, inside in _group_by_loop(outline).items():
+        yield f"  {ids[source.name]}({_mermaid_string(break_lines(source.text))})"
+    for name, inside in group_by_loop(outline).items():
         yield f"  subgraph loop_{ids[name]} [{_mermaid_string([f'one loop: ~{name}'])}]"
         yield from (box(definition, "    ") for definition in inside)
         yield "  end"
-    yield from (box(definition, "  ") for definition in _outside_frames(outline))
+    yield from (box(definition, "  ") for definition in outside_frames(outline))
     for reference in outline.references:
         arrow = "-.->" if reference.fused else "-->"
         label = _mermaid_string([reference.fold_prefix + reference.bounds])
