@@ -85,6 +85,16 @@ class Setting:
         """Where strategies become cheaper than others."""
         return SMALL_COSTS if self.small else USERS_COSTS
 
+    def options(self, costs: Costs | None = None) -> CompileOptions:
+        """Make the compiler's options, with these costs or else its own."""
+        return CompileOptions(
+            disabled_passes=self.disabled_passes,
+            disabled_strategies=self.disabled,
+            optimize=self.optimize,
+            cache=False,  # each query is met in one test
+            costs=costs or self.costs,
+        )
+
 
 SMALL_COSTS = Costs(
     run=replace(
@@ -148,13 +158,7 @@ def run_compiled(case: Case, setting: Setting) -> dict[str, list[Snapshot]]:
         declared.name: _ingest(declared, case.events[declared.name], setting)
         for declared in case.query.inputs
     }
-    options = CompileOptions(
-        setting.disabled_passes,
-        setting.disabled,
-        setting.optimize,
-        cache=False,  # each query is met in one test
-        costs=setting.costs,
-    )
+    options = setting.options()
     compiler = compiler_of(case.query, options)
     result = run(
         OutputGroup(case.query, compiler.compile_for),

@@ -22,7 +22,6 @@ from tests.random.key_columns import key_array
 from tests.random.key_rows import KeyedInput
 from tests.random.keyed_queries import KeyedCase
 from tiltpy.abi.layouts import TimeLayout
-from tiltpy.compiler.options import CompileOptions
 from tiltpy.compiler.output_selection import split_by_keys
 from tiltpy.compiler.query_kernels import Compiler
 from tiltpy.costs import Costs, KeyCosts, PreaggregationCosts
@@ -107,21 +106,10 @@ def run_keyed(case: KeyedCase, setting: KeyedSetting) -> Result:
     return _public(case, setting) if setting.public else _laid_out(case, setting)
 
 
-def _options(setting: KeyedSetting) -> CompileOptions:
-    plain = setting.plain
-    return CompileOptions(
-        plain.disabled_passes,
-        plain.disabled,
-        plain.optimize,
-        cache=False,  # each query is met once
-        costs=setting.costs,
-    )
-
-
 def _public(case: KeyedCase, setting: KeyedSetting) -> Result:
     """As a user runs it, over tables or streams."""
     given = bound_case(case, setting)
-    compiled = tilt.CompiledQuery(case.query, _options(setting))
+    compiled = tilt.CompiledQuery(case.query, setting.plain.options(setting.costs))
     return compiled.run(
         start=case.start,
         end=case.end,
@@ -168,7 +156,8 @@ def _laid_out(case: KeyedCase, setting: KeyedSetting) -> Result:
         costs=setting.costs,
     )
     compilers = [
-        Compiler(part, _options(setting)) for part in split_by_keys(case.query)
+        Compiler(part, setting.plain.options(setting.costs))
+        for part in split_by_keys(case.query)
     ]
     parts = [OutputGroup(one.query, one.compile_for) for one in compilers]
     if plain.layout is None:

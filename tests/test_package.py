@@ -1,6 +1,7 @@
 """The package as a module: its names, its version, its command."""
 
 import builtins
+import inspect
 import subprocess
 import sys
 from importlib.metadata import version
@@ -43,3 +44,17 @@ def test_the_command_runs_as_a_module() -> None:
     command = [sys.executable, "-m", "tiltpy", "--version"]
     shown = subprocess.check_output(command, text=True)  # noqa: S603 - our own
     assert shown == f"tilt {tilt.__version__}\n"
+
+
+@pytest.mark.parametrize("name", tilt.__all__)
+def test_signatures_are_short(name: str) -> None:
+    value = getattr(tilt, name)
+    methods = [value]
+    if inspect.isclass(value):
+        methods += [m for n, m in vars(value).items() if n[0] != "_" and callable(m)]
+    for method in methods:
+        if inspect.isfunction(method):
+            signature = str(inspect.signature(method))
+            assert not any(word in signature for word in ("tiltpy.", "collections."))
+            assert len(signature) < 360
+    assert repr(tilt.CompileOptions()).endswith("cache=True, costs=Costs())")

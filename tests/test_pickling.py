@@ -125,7 +125,7 @@ mean_square = tilt.reduction(
 def in_python() -> Iterator[CompiledQuery]:
     """Queries that were not read from a text."""
     t = tilt.TDom("begin", None, precision="1s", offset="500ms")
-    x = tilt.source("x", "f64", tilt.until_next(max="1m"), "time")
+    x = tilt.source("x", "f64", tilt.until_next(max="1m"), time="time")
     quote = tilt.source("quote", {"bid": "f64", "ask": "f64"}, by=["venue", "symbol"])
     yield tilt.compile(tilt.define("o", t, tilt.mean(x[t - "10s" : t]) + np.float64(2)))
     yield tilt.compile(

@@ -1,5 +1,7 @@
 """The public face: queries from text or Python, run over anything that speaks Arrow."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Mapping
 from functools import wraps
 from pathlib import Path
@@ -145,7 +147,7 @@ class CompiledQuery:
         """The parameters by name, with their types and values as in the language."""
         return {} if self._template is None else self._template.parameters()
 
-    def with_params(self, params: Mapping[str, object]) -> "CompiledQuery":
+    def with_params(self, params: Mapping[str, object]) -> CompiledQuery:
         """Set parameters by name; those that are left out keep their values.
 
         Values are numbers, bools, strings, durations like "30s" or a `timedelta`, ticks

@@ -3,13 +3,28 @@
 They decide between strategies, between kernels, and how long chunks and batches are.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from tiltpy.abi.signature import LANES
 
 
-@dataclass(frozen=True, slots=True)
-class RunCosts:
+class _Thresholds:
+    """Numbers of which most have their defaults: `repr` has the others."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        default = type(self)()
+        changed = [
+            f"{name}={value!r}"
+            for name in (field.name for field in fields(self))  # type: ignore[arg-type]
+            if (value := getattr(self, name)) != getattr(default, name)
+        ]
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class RunCosts(_Thresholds):
     """Which kernels a run over time uses, and how its time is cut into chunks."""
 
     # Which kernels (measured by the time to compile them, not by a workload)
@@ -102,8 +117,8 @@ class RunCosts:
     """Visits of a loop beyond which a run warns: tens of seconds, on the average."""
 
 
-@dataclass(frozen=True, slots=True)
-class KeyCosts:
+@dataclass(frozen=True, slots=True, repr=False)
+class KeyCosts(_Thresholds):
     """What computes the rows of each key, and how many keys share a call."""
 
     many_rows: int = 1 << 15
@@ -135,8 +150,8 @@ class KeyCosts:
     """Regular rows of up to so many phases get a vector kernel for each."""
 
 
-@dataclass(frozen=True, slots=True)
-class PreaggregationCosts:
+@dataclass(frozen=True, slots=True, repr=False)
+class PreaggregationCosts(_Thresholds):
     """Whether rows are pre-aggregated by key and pane, and in what portions."""
 
     least_rows: int = 1 << 12
@@ -166,8 +181,8 @@ class PreaggregationCosts:
     """Rows that are searched together for the first event of each key."""
 
 
-@dataclass(frozen=True, slots=True)
-class SpanCosts:
+@dataclass(frozen=True, slots=True, repr=False)
+class SpanCosts(_Thresholds):
     """How much an out-of-core run reads and holds at a time (memory)."""
 
     row_copies: int = 8
@@ -204,8 +219,8 @@ class SpanCosts:
     piece: fewer take less time than a second kernel (files)."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReadingCosts:
+@dataclass(frozen=True, slots=True, repr=False)
+class ReadingCosts(_Thresholds):
     """How inputs are read and grouped, and results written."""
 
     file_buffer: int = 1 << 20
@@ -233,8 +248,8 @@ class ReadingCosts:
     """Rows that are sampled to estimate how many keys there are."""
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryCosts:
+@dataclass(frozen=True, slots=True, repr=False)
+class MemoryCosts(_Thresholds):
     """Where arrays come from, and how large those are that stay in the caches."""
 
     pooled_bytes: int = 1 << 17
@@ -252,8 +267,8 @@ class MemoryCosts:
     """Items of a temporary that stays in the cache."""
 
 
-@dataclass(frozen=True, slots=True)
-class Costs:
+@dataclass(frozen=True, slots=True, repr=False)
+class Costs(_Thresholds):
     """The thresholds at which one strategy becomes cheaper than another.
 
     Nothing here changes what a result means; some decide in which order floats are

@@ -7,6 +7,8 @@ key over which a run failed. A bug of ours is an `AssertionError` and never one 
 these.
 """
 
+from __future__ import annotations
+
 import sys
 import warnings
 from collections.abc import Sequence

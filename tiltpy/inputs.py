@@ -1,5 +1,7 @@
 """Data bound to a query: a frame or samples, and what the query leaves open."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Sequence, Sized
 from dataclasses import dataclass, field, fields

@@ -4,6 +4,8 @@ Times are signed 64-bit counts of ticks, and so are the values of the types `tim
 `duration`. A payload is a scalar, or a struct of scalars and of structs of scalars.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -84,7 +86,7 @@ def int_range(scalar: Scalar) -> tuple[int, int]:
 class Struct:
     """A payload with named fields, in order: scalars, or structs of scalars."""
 
-    fields: tuple[tuple[str, "Type"], ...]
+    fields: tuple[tuple[str, Type], ...]
 
     def __str__(self) -> str:
         return "{ " + ", ".join(f"{n}: {t}" for n, t in self.fields) + " }"
@@ -94,7 +96,7 @@ class Struct:
         fields = (f"{format_name(name)}: {of!r}" for name, of in self.fields)
         return "{ " + ", ".join(fields) + " }"
 
-    def field(self, name: str) -> "Type | None":
+    def field(self, name: str) -> Type | None:
         """Find the type of a field, or None where there is no such field."""
         return dict(self.fields).get(name)
 

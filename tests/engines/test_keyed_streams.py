@@ -36,7 +36,6 @@ from tests.random.keyed_queries import (
     random_keyed_case,
     random_regular_case,
 )
-from tiltpy.compiler.options import CompileOptions
 from tiltpy.compiler.output_selection import split_by_keys
 from tiltpy.compiler.query_kernels import Compiler
 from tiltpy.costs import DEFAULT_COSTS
@@ -111,13 +110,7 @@ def stream_case(
 ) -> Iterator[Result]:
     """The outputs of a case in spans of any length."""
     plain = setting.plain
-    compiling = CompileOptions(
-        plain.disabled_passes,
-        plain.disabled,
-        plain.optimize,
-        cache=False,
-        costs=setting.costs,
-    )
+    compiling = plain.options(setting.costs)
     groups = [
         OutputGroup(query, Compiler(query, compiling).compile_for)
         for query in split_by_keys(separate_states(case.query))

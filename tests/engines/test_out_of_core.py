@@ -29,7 +29,6 @@ from tests.random.open_windows import open_windows, random_open_case
 from tests.random.present import random_present_case
 from tests.random.queries import Case, random_case
 from tests.random.row_queries import random_row_case
-from tiltpy.compiler.options import CompileOptions
 from tiltpy.compiler.query_kernels import Compiler
 from tiltpy.engines.out_of_core import stream
 from tiltpy.frontend.parse import parse
@@ -89,13 +88,7 @@ def run_streamed(
             rows = with_nulls(case.events[one.name], random)
         batches = in_batches(table_of(one, rows), random)
         bindings[one.name] = InputBinding(batches, lifetime=Interval("start", "end"))
-    options = CompileOptions(
-        setting.disabled_passes,
-        setting.disabled,
-        setting.optimize,
-        cache=False,
-        costs=setting.costs,
-    )
+    options = setting.options()
     found: dict[str, list[Snapshot]] = {name: [] for name in case.query.outputs}
     query = separate_states(case.query)
     parts = stream(

@@ -151,7 +151,7 @@ def test_every_function_and_reduction_is_there() -> None:
 
 def test_sources_and_lifetimes() -> None:
     made = [
-        source("a", F64, point(), "ts", ["seq", "venue"]),
+        source("a", F64, point(), time="ts", order=["seq", "venue"]),
         source("c", F64, duration("10s")),
         source("d", F64, until_next()),
         source("e", F64, until_next(max=timedelta(hours=1))),

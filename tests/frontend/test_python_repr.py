@@ -14,7 +14,11 @@ input k by sym : { price: f64, "n o": i64 } time ts until_next max 1d
 """
 x = tilt.source("x", tilt.f64, tilt.point(), time="ts")
 k = tilt.source(
-    "k", {"price": tilt.f64, "n o": tilt.i64}, tilt.until_next("1d"), "ts", by="sym"
+    "k",
+    {"price": tilt.f64, "n o": tilt.i64},
+    tilt.until_next("1d"),
+    time="ts",
+    by="sym",
 )
 t = tilt.TDom(precision="1s")
 w = x[t - "10s" : t]

@@ -1,11 +1,13 @@
 """Options of compiling."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from tiltpy.costs import DEFAULT_COSTS, Costs
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CompileOptions:
     """Options of the compiler; none of them changes a result.
 

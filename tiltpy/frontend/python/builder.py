@@ -10,6 +10,8 @@ It writes surface syntax with spans of the caller's lines, which `elaborate` tre
 that of a text.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date
@@ -124,7 +126,7 @@ class Rows(TDom):
     over rows itself.
     """
 
-    def __init__(self, rows: "Object", *, null: bool = False) -> None:
+    def __init__(self, rows: Object, *, null: bool = False) -> None:
         span = caller_span()
         if not isinstance(rows, Object):
             raise QueryError(
@@ -198,6 +200,7 @@ def source(
     name: str,
     type: PayloadType,
     lifetime: syntax.Lifetime | None = None,
+    *,
     time: str | None = None,
     order: str | Sequence[str] = (),
     by: str | Sequence[str] = (),

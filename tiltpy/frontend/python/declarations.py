@@ -1,5 +1,7 @@
 """Arguments of declarations in Python: names, payload types, columns, lifetimes."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

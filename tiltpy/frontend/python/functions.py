@@ -7,6 +7,8 @@ a string, but for `concat`. This file is written from the tables in `tiltpy/ops.
 `pytest --update-golden tests/frontend/test_python_functions.py`.
 """
 
+from __future__ import annotations
+
 from tiltpy.frontend.python.expressions import Expression, Value, call, call_given
 
 __all__ = [

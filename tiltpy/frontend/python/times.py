@@ -1,5 +1,7 @@
 """Times in Python: what stands for a length of time, a time or a bound of a domain."""
 
+from __future__ import annotations
+
 import re
 from dataclasses import dataclass, replace
 from datetime import date, timedelta

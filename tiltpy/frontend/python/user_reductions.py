@@ -13,6 +13,8 @@ Each clause is called once, with expressions for what it sees; it says what a te
 would.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from inspect import signature
 from typing import Literal, overload

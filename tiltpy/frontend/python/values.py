@@ -1,5 +1,7 @@
 """Values in Python that no operator makes: `when`, `cast`, `struct`, `start`, `phi`."""
 
+from __future__ import annotations
+
 from tiltpy.frontend.hints.python import no_type
 from tiltpy.frontend.python.caller_span import caller_span
 from tiltpy.frontend.python.declarations import ScalarType, duration

@@ -7,6 +7,8 @@
 A third part of a slice is the distance that `within` gives in a text.
 """
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING
 
 from tiltpy.errors import QueryError
@@ -32,17 +34,17 @@ def last_rows(count: Value) -> Expression:
     return combine(syntax.RowsEnd(rows.syntax, caller_span()), [rows])
 
 
-def since(condition: "Object") -> Expression:
+def since(condition: Object) -> Expression:
     """Begin a window at the latest start of a true snapshot: `x[since(c) : t]`."""
     return _restart(condition, after=False)
 
 
-def after(condition: "Object") -> Expression:
+def after(condition: Object) -> Expression:
     """Begin a window behind the latest start of a true snapshot: `x[after(c) : t]`."""
     return _restart(condition, after=True)
 
 
-def _restart(condition: "Object", *, after: bool) -> Expression:
+def _restart(condition: Object, *, after: bool) -> Expression:
     span = caller_span()
     node = condition.syntax if isinstance(condition, Expression) else None
     if not isinstance(node, syntax.Ref) or node.start is not None:

@@ -1,5 +1,7 @@
 """Calls of reductions: the window or its element, a condition, and parameters."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 
 from tiltpy.errors import QueryError

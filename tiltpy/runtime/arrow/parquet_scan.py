@@ -4,6 +4,8 @@ Only the footers of the files are read at once. They say which columns there are
 which order of time the files are to be read, and which row groups end before a time.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -43,7 +45,7 @@ class RowBatch:
     source: str
     first: int
 
-    def slice(self, begin: int, end: int) -> "RowBatch":
+    def slice(self, begin: int, end: int) -> RowBatch:
         """Take some of its rows, as a view."""
         rows = self.table.slice(begin, end - begin)
         return RowBatch(rows, self.source, self.first + begin)
@@ -62,7 +64,7 @@ class ParquetScan:
             return file.schema_arrow
 
     def batches(
-        self, names: Sequence[str], rows: int, times: "ScanRange | None" = None
+        self, names: Sequence[str], rows: int, times: ScanRange | None = None
     ) -> Iterator[RowBatch]:
         """Read the columns `names`, `rows` at most at once, in time order.
 
@@ -72,7 +74,7 @@ class ParquetScan:
         return draw_ahead(self._batches(names, rows, times))
 
     def _batches(
-        self, names: Sequence[str], rows: int, times: "ScanRange | None"
+        self, names: Sequence[str], rows: int, times: ScanRange | None
     ) -> Iterator[RowBatch]:
         schema = self.schema
         types = {name: schema.field(name).type for name in names}
@@ -100,7 +102,7 @@ class ParquetScan:
                 tables.append(_read_whole(path, file, names))
         return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
 
-    def _in_order(self, times: "ScanRange | None") -> Sequence[Path]:
+    def _in_order(self, times: ScanRange | None) -> Sequence[Path]:
         if times is None or len(self.paths) == 1:
             return self.paths
         starts = {}
@@ -177,7 +179,7 @@ def rows_of(frame: object) -> int:
     return int(frame.num_rows) if isinstance(frame, pa.Table) else 0
 
 
-def open_parquet(path: Path, encoded: Sequence[str] = ()) -> "pq.ParquetFile":
+def open_parquet(path: Path, encoded: Sequence[str] = ()) -> pq.ParquetFile:
     """Open a Parquet file and read its footer.
 
     Columns of strings that are to be `encoded` are read as dictionaries: mostly the
@@ -225,7 +227,7 @@ def _check_types(
             )
 
 
-def _read_whole(path: Path, file: "pq.ParquetFile", names: Sequence[str]) -> pa.Table:
+def _read_whole(path: Path, file: pq.ParquetFile, names: Sequence[str]) -> pa.Table:
     try:
         return offload(lambda: file.read(columns=list(names)))
     except (OSError, pa.ArrowException) as error:
@@ -234,7 +236,7 @@ def _read_whole(path: Path, file: "pq.ParquetFile", names: Sequence[str]) -> pa.
 
 def _tables(
     path: Path,
-    file: "pq.ParquetFile",
+    file: pq.ParquetFile,
     groups: list[int],
     names: Sequence[str],
     rows: int,
@@ -265,7 +267,7 @@ class ScanRange:
     held: bool = False
     low: int | None = None
 
-    def first(self, file: "pq.ParquetFile") -> int | None:
+    def first(self, file: pq.ParquetFile) -> int | None:
         """Find about when the rows of a file start; None without statistics."""
         for group in range(file.num_row_groups):
             if file.metadata.row_group(group).num_rows:
@@ -273,7 +275,7 @@ class ScanRange:
                 return None if bounds is None else bounds[0]
         return None
 
-    def groups_before(self, file: "pq.ParquetFile") -> int:
+    def groups_before(self, file: pq.ParquetFile) -> int:
         """Count the first row groups, which end before the range."""
         if self.low is None:
             return 0
@@ -286,7 +288,7 @@ class ScanRange:
         return max(0, ended - self.held)
 
     def _statistics(
-        self, file: "pq.ParquetFile", group: int, column: str
+        self, file: pq.ParquetFile, group: int, column: str
     ) -> tuple[int, int] | None:
         """Find the least and the greatest time in a row group, rounded outwards."""
         row_group = file.metadata.row_group(group)
@@ -305,7 +307,7 @@ class ScanRange:
         return None
 
 
-def _unit(column: "pq.ColumnSchema", tick: Unit | None) -> tuple[int, int] | None:
+def _unit(column: pq.ColumnSchema, tick: Unit | None) -> tuple[int, int] | None:
     """Find the nanoseconds of a column's unit, and of a tick; None: no times."""
     if column.physical_type not in ("INT32", "INT64"):
         return None

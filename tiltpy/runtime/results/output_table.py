@@ -1,5 +1,7 @@
 """The snapshots of one output: a table, and the ways out of it."""
 
+from __future__ import annotations
+
 from collections.abc import (
     Iterator,
     Sequence,
@@ -80,7 +82,7 @@ class OutputTable:
         """Pickle the snapshots, without the table of them."""
         return {**vars(self), "_table": None}
 
-    def rename(self, name: str) -> "OutputTable":
+    def rename(self, name: str) -> OutputTable:
         """Make a table of another name, without a grid, that shares the snapshots."""
         other = OutputTable(name, self.type, (), self.stamp, self._format.strings)
         other._format = replace(self._format, name=name)
@@ -129,8 +131,8 @@ class OutputTable:
             yield keys.keys.show(key), slice(offsets[key], offsets[key + 1])
 
     def series(
-        self, choice: "KeySelection", *, is_input: bool
-    ) -> "list[tuple[Series, ...]]":
+        self, choice: KeySelection, *, is_input: bool
+    ) -> list[tuple[Series, ...]]:
         """Make the series of each payload column."""
         from tiltpy.runtime.results.plot_series import (  # noqa: PLC0415 - late
             series_of,
@@ -143,7 +145,7 @@ class OutputTable:
         table = self._in_order_of_key().to_arrow()
         return series_of(self.name, table, self.keys, drawn, is_input=is_input)
 
-    def _in_order_of_key(self) -> "OutputTable":
+    def _in_order_of_key(self) -> OutputTable:
         rows = self._lazy.rows
         if rows.keys is None or rows.keys.order == "key":
             return self
@@ -244,11 +246,11 @@ class OutputTable:
             form = FileFormat(name, COMPRESSIONS.get(target.suffix.lower()))
         write_table(self.to_arrow(), target, form)
 
-    def to_polars(self) -> "polars.DataFrame":
+    def to_polars(self) -> polars.DataFrame:
         """Make a Polars frame of the snapshots."""
         return to_polars(self.to_arrow())
 
-    def to_pandas(self) -> "pandas.DataFrame":
+    def to_pandas(self) -> pandas.DataFrame:
         """Make a pandas frame of the snapshots."""
         return to_pandas(self.to_arrow())
 
@@ -256,7 +258,7 @@ class OutputTable:
         self,
         path: str | Path | None = None,
         *,
-        inputs: "Result | None" = None,
+        inputs: Result | None = None,
         keys: Sequence[object] | None = None,
         title: str | None = None,
         interactive: bool = False,

@@ -1,5 +1,7 @@
 """Results of runs: a table for each output, by name."""
 
+from __future__ import annotations
+
 from collections.abc import (
     ItemsView,
     Iterator,
@@ -139,11 +141,11 @@ class Result:
         """Write the single output to an Arrow file (Feather 2), whole or not at all."""
         self.only().write_ipc(path)
 
-    def to_polars(self) -> "polars.DataFrame":
+    def to_polars(self) -> polars.DataFrame:
         """Make a Polars frame of the single output."""
         return self.only().to_polars()
 
-    def to_pandas(self) -> "pandas.DataFrame":
+    def to_pandas(self) -> pandas.DataFrame:
         """Make a pandas frame of the single output."""
         return self.only().to_pandas()
 
@@ -151,7 +153,7 @@ class Result:
         self,
         path: str | Path | None = None,
         *,
-        inputs: "Result | None" = None,
+        inputs: Result | None = None,
         keys: Sequence[object] | None = None,
         title: str | None = None,
         interactive: bool = False,
