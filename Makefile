@@ -57,10 +57,11 @@ tests: $(VENV)/installed-dev
 examples: $(VENV)/installed-dev
 	@for program in examples/[0-9]*.py; do $(BIN)/python $$program > /dev/null || exit 1; done
 	@$(BIN)/python examples/pictures/draw.py > /dev/null
-	@$(BIN)/tilt plot examples/queries/trend.tilt \
-		--input stock=examples/data/AAPL.parquet --column AdjClose \
-		--start 2011-01-01 --end 2011-12-31 --with-inputs \
-		--output examples/pictures/trend.svg
+	@$(BIN)/tilt plot examples/queries/late.tilt \
+		--input delay=examples/data/flights.parquet \
+		--input wind=examples/data/weather.parquet --key EWR \
+		--start 2013-01-31 --end 2013-02-01 --with-inputs \
+		--output examples/pictures/late.svg
 	@ls examples/output/*.svg examples/pictures/*.svg
 
 # The site, in docs/_build: a warning is an error, a broken link is a warning.
