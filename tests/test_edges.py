@@ -124,7 +124,7 @@ def test_an_argument_of_a_wrong_kind_is_no_traceback(name: str) -> None:
         ),
         (
             lambda: QUERY.run(x=STOCK, progress=5),  # type: ignore[arg-type]
-            "progress: expected a function of two numbers",
+            "progress: expected a function of two numbers, or True",
         ),
         (lambda: tilt.load("a\0b"), "path: a\\u{0}b is no path: it has a NUL"),
     ],

@@ -96,6 +96,13 @@ def __dir__() -> list[str]:
     return sorted(_public | dunder | {"__version__"})
 
 
+def load_ipython_extension(shell: object) -> None:
+    """Register the cell magic `%%tilt`: what `%load_ext tiltpy` calls."""
+    from tiltpy.notebook.magic import register_magic  # noqa: PLC0415 - late
+
+    register_magic(shell)
+
+
 __version__: str
 
 

@@ -24,6 +24,7 @@ from tiltpy.frontend.surface.query_files import read_query
 from tiltpy.ir.nodes import Query
 from tiltpy.memory_sizes import size_of
 from tiltpy.prepared_query import PreparedQuery
+from tiltpy.progress.progress_bar import RunProgress
 from tiltpy.run_arguments import RunMethod, read_options
 from tiltpy.runtime.execution.run_options import Progress
 from tiltpy.runtime.results.key_columns import Order
@@ -195,7 +196,7 @@ class CompiledQuery:
         workers: int | None = None,
         chunk: Length | None = None,
         allow_sort: bool = True,
-        progress: Progress | None = None,
+        progress: Progress | bool | None = None,
         check_reductions: bool = False,
         order: Order = "key",
         **inputs: object,
@@ -219,7 +220,8 @@ class CompiledQuery:
         back to more than 2^26 times.
         `allow_sort=False` refuses rows out of time order. `progress` is called with the
         number of chunks done and of all (0 of 1 while that is not known): for each
-        chunk, and a few times a second. `check_reductions=True` tries, before it runs,
+        chunk, and a few times a second. `progress=True` shows a bar after two seconds,
+        on a terminal or in a notebook. `check_reductions=True` tries, before it runs,
         whether `merge` and `deacc` of user-defined reductions agree with their
         `acc`, over a sample of the data's snapshots: for finding mistakes.
 
@@ -234,17 +236,18 @@ class CompiledQuery:
             raise TiltError(f"order={order!r}: expected 'key' or 'time'")
         query = self._with(params, RUN)
         request, frames = query.arguments.read(start, end, inputs, RUN)
-        options = read_options(
-            query.needed.unit,
-            workers,
-            chunk,
-            query.options.costs,
-            allow_sort=allow_sort,
-            progress=progress,
-        )
-        return query.run(
-            frames, request, options, order, check_reductions=check_reductions
-        )
+        with RunProgress(progress) as bar:
+            options = read_options(
+                query.needed.unit,
+                workers,
+                chunk,
+                query.options.costs,
+                allow_sort=allow_sort,
+                progress=bar.report,
+            )
+            return query.run(
+                frames, request, options, order, check_reductions=check_reductions
+            )
 
     @_inputs_by_name(1)
     def stream(
@@ -256,7 +259,7 @@ class CompiledQuery:
         workers: int | None = None,
         chunk: Length | None = None,
         memory: int | str = MEMORY,
-        progress: Progress | None = None,
+        progress: Progress | bool | None = None,
         **inputs: object,
     ) -> Iterator[Result]:
         """Compute the outputs piece by piece, over inputs larger than memory.
@@ -277,10 +280,11 @@ class CompiledQuery:
         """
         query = self._with(params, STREAM)
         request, frames = query.arguments.read(start, end, inputs, STREAM)
+        bar = RunProgress(progress)
         options = read_options(
-            query.needed.unit, workers, chunk, query.options.costs, progress=progress
+            query.needed.unit, workers, chunk, query.options.costs, progress=bar.report
         )
-        return query.stream(frames, request, options, size_of(memory))
+        return bar.around(query.stream(frames, request, options, size_of(memory)))
 
     @_inputs_by_name(2)
     def run_to(
@@ -294,7 +298,7 @@ class CompiledQuery:
         workers: int | None = None,
         chunk: Length | None = None,
         memory: int | str = MEMORY,
-        progress: Progress | None = None,
+        progress: Progress | bool | None = None,
         **inputs: object,
     ) -> dict[str, int]:
         """Write the outputs to files as `stream` gives them; how many snapshots each.
@@ -313,8 +317,9 @@ class CompiledQuery:
             raise TiltError(f"the outputs are {known}; give a path for each by name")
         query = self._with(params, RUN_TO)
         request, frames = query.arguments.read(start, end, inputs, RUN_TO)
+        bar = RunProgress(progress)
         options = read_options(
-            query.needed.unit, workers, chunk, query.options.costs, progress=progress
+            query.needed.unit, workers, chunk, query.options.costs, progress=bar.report
         )
         results = query.stream(frames, request, options, size_of(memory))
         from tiltpy.runtime.results.file_sink import (  # noqa: PLC0415 - late
@@ -323,7 +328,8 @@ class CompiledQuery:
         )
 
         targets = {name: file_target(file) for name, file in paths.items()}
-        return write_results(results, targets)
+        with bar:
+            return write_results(results, targets)
 
     @_inputs_by_name(1)
     def read_inputs(

@@ -1,9 +1,20 @@
-"""The little HTML that notebooks show: escaped, and in the notebook's own colours."""
+"""The little HTML that notebooks show: escaped, and in the notebook's own colours.
+
+And the printer of text beside it.
+"""
 
 from collections.abc import Iterable
 from html import escape
+from typing import Protocol
 
 from tiltpy.visible import escape_lines, escape_text
+
+
+class TextPrinter(Protocol):
+    """What IPython hands to `_repr_pretty_`."""
+
+    def text(self, text: str) -> object:
+        """Print a text."""
 
 
 def format_paragraph(text: str) -> str:

@@ -108,7 +108,7 @@ def read_options(
     check_argument("allow_sort", allow_sort, bool, "True or False")
     if progress is not None:
         if not callable(progress):
-            raise TiltError("progress: expected a function of two numbers")
+            raise TiltError("progress: expected a function of two numbers, or True")
         progress = call_in_caller(progress)
     return RunOptions(workers, interval, allow_sort, progress, costs=costs)
 

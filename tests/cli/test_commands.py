@@ -17,7 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.cli.in_process import Tilt
-from tiltpy.cli import binding, console, progress
+from tiltpy.cli import binding, console
+from tiltpy.progress import progress_bar
 from tiltpy.runtime.results import file_sink
 
 UP = """\
@@ -471,11 +472,11 @@ def test_progress_is_shown_on_a_terminal_after_a_while(
     terminal = _Terminal(monkeypatch)
     if not rich:
         monkeypatch.setitem(sys.modules, "rich.console", None)
-    with progress.Progress() as early:
+    with progress_bar.ProgressBar() as early:
         early(1, 2)
     assert terminal.text() == ""
-    monkeypatch.setattr(progress, "PATIENCE", 0.0)
-    with progress.Progress() as late:
+    monkeypatch.setattr(progress_bar, "PATIENCE", 0.0)
+    with progress_bar.ProgressBar() as late:
         late(1, 4)
     assert ("running" if rich else "25 %") in terminal.text()
 
@@ -483,8 +484,8 @@ def test_progress_is_shown_on_a_terminal_after_a_while(
 def test_progress_is_silent_in_a_pipe(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(progress, "PATIENCE", 0.0)
-    with progress.Progress() as shown:
+    monkeypatch.setattr(progress_bar, "PATIENCE", 0.0)
+    with progress_bar.ProgressBar() as shown:
         shown(1, 2)
     assert capsys.readouterr() == ("", "")
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tiltpy.cli.colors import paint_message
 from tiltpy.cli.main import main
+from tiltpy.colors import paint_message
 
 QUERY = "unit s\ninput m : f64 time ts point\nparam k : f64 = 1\n~up[t] = ~m[t] + k\n"
 ROWS = "ts,m\n1970-01-01 00:00:01,10\n1970-01-01 00:00:02,20\n"

@@ -7,7 +7,7 @@ from typing import Any
 
 import tiltpy as tilt
 from tiltpy.cli.arguments import ArgumentsError, parameters
-from tiltpy.cli.colors import BOLD, has_colors, paint, paint_message, paint_preview
+from tiltpy.colors import BOLD, has_colors, paint, paint_message, paint_preview
 from tiltpy.errors import QueryError, TiltError, TiltWarning
 from tiltpy.frontend.surface.size_limits import read_start
 from tiltpy.runtime.arrow.display import format_values

@@ -7,7 +7,6 @@ import tiltpy as tilt
 from tiltpy.cli.arguments import ArgumentsError
 from tiltpy.cli.binding import input_paths, must_stream
 from tiltpy.cli.console import read_query
-from tiltpy.cli.progress import Progress
 from tiltpy.cli.run_options import (
     add_run_options,
     check_distinct_paths,
@@ -15,6 +14,7 @@ from tiltpy.cli.run_options import (
     read_run_options,
 )
 from tiltpy.errors import TiltError
+from tiltpy.progress.progress_bar import ProgressBar
 from tiltpy.runtime.results.plot_series import Form, form_of, require
 
 
@@ -56,7 +56,7 @@ def plot(args: Namespace) -> int:
     )
     require(form)
     options = read_run_options(query, paths, args, tilt.CompiledQuery.run)
-    with Progress() as progress:
+    with ProgressBar() as progress:
         result = query.run(progress=progress, **options)
     inputs = None
     if args.with_inputs:

@@ -22,8 +22,8 @@ from tiltpy.cli.outputs import (
     read_targets,
     write_outputs,
 )
-from tiltpy.cli.progress import Progress
 from tiltpy.cli.run_options import add_run_options, read_run_options
+from tiltpy.progress.progress_bar import ProgressBar
 from tiltpy.runtime.results.file_sink import Target
 from tiltpy.runtime.results.key_columns import Order
 
@@ -83,7 +83,7 @@ def run(args: Namespace) -> int:
     whole = streamed or args.sort or args.check_reductions or not targets
     if not whole and _stream_files(query, options, targets, args):
         return 0
-    with Progress() as progress:
+    with ProgressBar() as progress:
         options["progress"] = progress
         if streamed:
             memory = arguments.size("--memory", args.memory or MEMORY)
@@ -114,7 +114,7 @@ def _stream_files(
     if not may_stream(query, options, targets):
         return False
     try:
-        with Progress() as progress:
+        with ProgressBar() as progress:
             results = query.stream(memory=SPACIOUS, progress=progress, **options)
             write_outputs(results, targets, args)
     except tilt.TiltError:

@@ -16,6 +16,7 @@ from tiltpy.explain.graph_drawing import (
     draw_outline,
 )
 from tiltpy.explain.outline import Outline
+from tiltpy.html import TextPrinter
 from tiltpy.visible import escape_lines
 
 MARGIN, HEAD = 6.0, 7.0
@@ -36,6 +37,9 @@ class SvgText(str):
 
     def _repr_svg_(self) -> str:
         return str(self)
+
+    def _repr_pretty_(self, printer: TextPrinter, _cycle: bool) -> None:
+        printer.text("<a picture in SVG>")
 
 
 def format_svg(outline: Outline) -> SvgText:

@@ -21,6 +21,7 @@ from tiltpy.argument_checks import (
 )
 from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.errors import ArgumentError, TiltError
+from tiltpy.html import TextPrinter
 from tiltpy.runtime.arrays.dictionary import NO_STRINGS, Strings
 from tiltpy.runtime.arrays.dtypes import Times
 from tiltpy.runtime.arrow.timestamps import OutputStamp
@@ -287,6 +288,9 @@ class OutputTable:
         count = f"{self.num_rows:,} snapshots"
         count += f", the first {len(head)} shown" if len(head) < self.num_rows else ""
         return f"~{escape_text(self.name)}\n{format_text(head)}\n{count}"
+
+    def _repr_pretty_(self, printer: TextPrinter, _cycle: bool) -> None:
+        printer.text(str(self))
 
     def _repr_html_(self) -> str:
         from tiltpy.runtime.arrow.display import format_html  # noqa: PLC0415 - late

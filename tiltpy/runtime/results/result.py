@@ -19,6 +19,7 @@ from tiltpy.argument_checks import (
     check_argument,
 )
 from tiltpy.errors import ArgumentError, TiltError
+from tiltpy.html import TextPrinter
 from tiltpy.messages import closest
 from tiltpy.runtime.results.output_table import OutputTable
 from tiltpy.runtime.results.windows import Grid
@@ -188,6 +189,9 @@ class Result:
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.only().__arrow_c_stream__(requested_schema)
+
+    def _repr_pretty_(self, printer: TextPrinter, _cycle: bool) -> None:
+        printer.text(str(self))
 
     def _repr_html_(self) -> str:
         return "".join(output._repr_html_() for output in self.values())

@@ -1,37 +1,8 @@
-"""The progress of long runs: shown on a terminal, after two seconds."""
+"""Progress on a terminal: rich's bar, or a percentage."""
 
 import sys
-import time
-from contextlib import AbstractContextManager
-from types import TracebackType
 
-PATIENCE = 2.0
-"""Seconds before anything is shown."""
-
-
-class Progress(AbstractContextManager["Progress"]):
-    """Draws a bar; called with the chunks done and the chunks in all."""
-
-    def __init__(self) -> None:
-        self._began = time.monotonic()
-        self._terminal = sys.stderr.isatty()
-        self._bar: _Bar | _Percent | None = None
-
-    def __call__(self, done: int, total: int) -> None:
-        if not self._terminal or time.monotonic() - self._began < PATIENCE:
-            return
-        if self._bar is None:
-            self._bar = _bar()
-        self._bar.show(done, max(total, 1))
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._bar is not None:
-            self._bar.close()
+from tiltpy.progress.progress_bar import ProgressDisplay
 
 
 class _Percent:
@@ -63,7 +34,8 @@ class _Bar:
         self._progress.stop()
 
 
-def _bar() -> _Bar | _Percent:
+def open_terminal() -> ProgressDisplay:
+    """Begin a bar on the terminal."""
     try:
         return _Bar()
     except ImportError:

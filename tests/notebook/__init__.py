@@ -1,0 +1,1 @@
+"""Notebooks, by a real kernel."""

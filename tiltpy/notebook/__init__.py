@@ -1,0 +1,1 @@
+"""The magic `%%tilt` of IPython and notebooks: `%load_ext tiltpy`."""

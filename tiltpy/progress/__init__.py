@@ -1,0 +1,1 @@
+"""The progress of long runs, on terminals and in notebooks, shown after two seconds."""
