@@ -7,6 +7,7 @@
 | `text` below a `python` fence | is what that printed |
 | any with a `:caption:` | is written to a file of this name |
 | `tilt` | is a query without errors |
+| `ipython` | is a cell of a notebook: `tests/notebook` runs it |
 | `sh`, `mermaid`, ... | is shown only |
 
 Pages run in an empty folder, with `examples/` of this repository in it. A line `...` of
@@ -32,7 +33,9 @@ import tiltpy as tilt
 from tests import ROOT
 from tiltpy.cli.main import main
 
-SHOWN_ONLY = frozenset({"sh", "mermaid", "sql", "toml", "yaml", "vim", "elisp", "c"})
+SHOWN_ONLY = frozenset(
+    {"sh", "ipython", "mermaid", "sql", "toml", "yaml", "vim", "elisp", "c"}
+)
 _CAPTION = re.compile(r":caption: (\S+)\n+")
 _DIRECTIVE = re.compile(r"\{code-block\} (\w+)")
 _PICTURE = re.compile(r"!\[[^\]]*\]\(([^)\s]+\.(?:svg|png))\)")

@@ -11,9 +11,11 @@ from tests.docs import page as pages
 from tests.docs.listing import DOCS, PAGES
 
 RUN = [
-    n for n in PAGES if not n.startswith("language/") and not n.endswith("-spark.md")
+    n
+    for n in PAGES
+    if not n.startswith("language/") and not n.endswith(("-spark.md", "notebooks.md"))
 ]
-"""Those of the language have examples of their own kind, which other tests run."""
+"""The others have examples of their own kind, which other tests run."""
 
 
 @pytest.mark.parametrize("name", RUN)
