@@ -368,7 +368,7 @@ def test_files_are_written_whole_or_not_at_all(
 
 
 def rows_of(page: Any) -> list[Any]:
-    return [row for row, _, _ in page.children]
+    return [row for row, *_ in page.children]
 
 
 def renderers(row: Any) -> dict[str, Any]:
@@ -554,13 +554,114 @@ def test_too_many_keys_are_counted_and_a_way_out_is_said() -> None:
     rows = {"s": [0] * 12, "e": [2] * 12, "x": [1.0] * 12}
     result = query.run(x=pa.table({"k": count} | rows))
     with pytest.raises(tilt.TiltError) as caught:
-        result.plot()
+        result.plot(by_key="lines")
     assert str(caught.value) == (
-        "output 'y' has snapshots of 12 keys, and a picture shows 10 at most; choose "
-        "some: plot(keys=['0', '1', ...]), or --key on the command line"
+        "output 'y' has snapshots of 12 keys, and a panel shows 10 lines at most; "
+        "choose some: plot(keys=['0', '1', ...]), or --key on the command line, or "
+        "draw them with by_key='panels'"
     )
-    (place,) = result.plot(keys=count[:10]).axes
+    (place,) = result.plot(keys=count[:10], by_key="lines").axes
     assert len({line.get_color() for line in place.lines}) == 10
+
+
+def by_keys(count: int, words: bool = False) -> tilt.Result:
+    """A result of keys `0`, `1`, ... whose values are ten times the key, then 5."""
+    kind = "string" if words else "f64"
+    query = tilt.parse(f"input x by k : {kind} interval (s, e)\n~y[t] = ~x[t]")
+    keys = [key for key in range(count) for _ in range(2)]
+    values = [value for key in range(count) for value in (10.0 * key, 5.0)]
+    rows = {"k": keys, "s": [0, 2] * count, "e": [2, 4] * count}
+    column = [str(value) for value in values] if words else values
+    return query.run(x=pa.table({**rows, "x": column}))
+
+
+def headings(figure: Figure) -> list[str]:
+    return [axes.get_title("left") for axes in figure.axes]
+
+
+@pytest.mark.parametrize(("count", "columns"), [(1, 1), (2, 2), (6, 3), (24, 4)])
+def test_keys_have_panels_of_their_own(count: int, columns: int) -> None:
+    figure = by_keys(count).plot(by_key="panels")
+    assert headings(figure) == [str(key) for key in range(count)]
+    grid = figure.axes[0].get_gridspec()
+    assert (grid.nrows, grid.ncols) == (-(-count // columns), columns)
+    for key, axes in enumerate(figure.axes):
+        assert corners(axes)[:3] == [(0, 10 * key), (2, 5), (4, 5)]
+    assert len({axes.get_ylim() for axes in figure.axes}) == 1
+    assert len({axes.get_xlim() for axes in figure.axes}) == 1
+    assert len({line.get_color() for axes in figure.axes for line in axes.lines}) == 1
+    labelled = [axes.get_ylabel() != "" for axes in figure.axes]
+    assert labelled == [key % columns == 0 for key in range(count)]
+    with_times = [axes.xaxis.get_tick_params()["labelbottom"] for axes in figure.axes]
+    assert with_times == [key + columns >= count for key in range(count)]
+    assert figure.get_suptitle() == ""
+
+
+def test_lines_become_panels_where_they_are_more_than_five() -> None:
+    assert len(by_keys(5).plot().axes) == 1
+    assert len(by_keys(6).plot().axes) == 6
+    assert len(by_keys(6).plot(by_key="lines").axes) == 1
+    with pytest.raises(tilt.TiltError) as caught:
+        by_keys(2).plot(by_key="rows")  # type: ignore[arg-type]
+    assert str(caught.value) == "by_key='rows': expected 'lines' or 'panels'"
+
+
+def test_panels_of_many_keys_are_the_first_and_say_so() -> None:
+    figure = by_keys(30).plot(title="Keys")
+    assert headings(figure) == [str(key) for key in range(24)]
+    assert figure.get_suptitle() == (
+        "Keys\n~y: the first 24 of 30 keys; choose with keys=['0', ...] or --key"
+    )
+    chosen = by_keys(30).plot(keys=list(range(3, 30)))
+    assert headings(chosen) == [str(key) for key in range(3, 30)]
+    assert chosen.get_suptitle() == ""
+    with pytest.raises(tilt.TiltError, match="250 columns and keys are too many"):
+        by_keys(250).plot(keys=list(range(250)))
+
+
+def test_a_key_is_in_the_same_column_of_every_output() -> None:
+    figure = keyed().plot(by_key="panels")
+    assert headings(figure) == ["φ, 1", r"a\$, 2", "b, 1"] * 2 + [""]
+    query = tilt.parse(
+        "input x by k : f64 interval (s, e)\n~y[t] = ~x[t]\n"
+        "~z[t] = ~x[t] > 7 ? ~x[t] : φ\noutput ~z, ~y"
+    )
+    rows = {"k": [0, 1, 2], "s": [0] * 3, "e": [2] * 3, "x": [1.0, 8.0, 9.0]}
+    figure = query.run(x=pa.table(rows)).plot(by_key="panels")
+    assert headings(figure) == ["0", "1", "2"] * 2
+    shown = [[text.get_text() for text in axes.texts] for axes in figure.axes]
+    assert shown == [["no snapshots"], *[[]] * 5]
+
+
+def test_panels_of_words_have_all_words() -> None:
+    figure = by_keys(2, words=True).plot(by_key="panels")
+    words = [tick.get_text() for tick in figure.axes[0].get_yticklabels()]
+    assert words == ["0.0", "10.0", "5.0"]
+    assert len({axes.get_ylim() for axes in figure.axes}) == 1
+
+
+def test_pages_have_panels_by_key() -> None:
+    page = by_keys(30).plot(interactive=True)
+    note, *rows = rows_of(page)
+    assert note.text == (
+        "~y: the first 24 of 30 keys; choose with keys=[&#x27;0&#x27;, ...] or --key"
+    )
+    assert [row.title.text for row in rows] == [str(key) for key in range(24)]
+    assert len({id(row.y_range) for row in rows}) == 1
+    assert [row.xaxis[0].visible for row in rows] == [False] * 20 + [True] * 4
+    places = [(row, column) for _, row, column, *_ in page.children[1:6]]
+    assert places == [(1, 0), (1, 1), (1, 2), (1, 3), (2, 0)]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("seconds", [2, 47, 119, 7100, 90_000, 5_000_000, 60_000_000])
+def test_times_below_panels_have_intervals(seconds: int, tmp_path: Path) -> None:
+    query = tilt.parse("unit s\ninput x by k : f64 interval (s, e)\n~y[t] = ~x[t]")
+    count = 12
+    times = pa.array([START] * count), pa.array([START + seconds] * count)
+    starts, ends = (each.cast(pa.timestamp("s", "UTC")) for each in times)
+    rows = {"k": list(range(count)), "s": starts, "e": ends, "x": [1.0] * count}
+    query.run(x=pa.table(rows)).plot(tmp_path / "x.png")
 
 
 def test_no_keys_are_an_empty_panel() -> None:

@@ -2,6 +2,7 @@
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
+from typing import get_args
 
 import tiltpy as tilt
 from tiltpy.cli.arguments import ArgumentsError
@@ -14,6 +15,7 @@ from tiltpy.cli.run_options import (
     read_run_options,
 )
 from tiltpy.errors import TiltError
+from tiltpy.plot.series import KeyStyle
 from tiltpy.progress.progress_bar import ProgressBar
 from tiltpy.runtime.results.plot_series import Form, form_of, require
 
@@ -36,6 +38,12 @@ def add_plot_arguments(parser: ArgumentParser) -> None:
         action="append",
         help="a key to draw, with commas where it is of several columns; may be given "
         "again, by default all are drawn",
+    )
+    parser.add_argument(
+        "--by-key",
+        choices=get_args(KeyStyle),
+        help="draw keys as lines of one panel, or each in a panel of its own (by "
+        "default where they are more than 5)",
     )
     parser.add_argument("--title", metavar="TEXT", help="what stands above the picture")
 
@@ -62,7 +70,13 @@ def plot(args: Namespace) -> int:
     if args.with_inputs:
         names = {"start", "end", *paths}
         inputs = query.read_inputs(**{n: options[n] for n in options if n in names})
-    result.plot(output, inputs=inputs, keys=_keys(query, args.key), title=args.title)
+    result.plot(
+        output,
+        inputs=inputs,
+        keys=_keys(query, args.key),
+        by_key=args.by_key,
+        title=args.title,
+    )
     return 0
 
 

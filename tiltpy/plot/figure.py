@@ -15,12 +15,20 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from tiltpy.plot.axis import TimeAxis
-from tiltpy.plot.panels import Panel, shorten, strip_unprintable
+from tiltpy.plot.panels import (
+    MARGIN,
+    Panel,
+    collect_notes,
+    shorten,
+    strip_unprintable,
+)
 from tiltpy.plot.thin import ThinnedSeries
 
 WIDTH, HEIGHT, EACH, DPI = 10.0, 3.6, 1.7, 150
 """Inches: of a figure, of one with a single panel, of each further panel."""
-MOST_TICKS = 12
+MOST_TICKS, LEAST_TICKS = 12, 5
+"""Times below a panel: with fewer there are spans that no locator has an interval for.
+"""
 LABEL = 24
 """Letters beside a panel, before the next line."""
 
@@ -35,25 +43,56 @@ class Picture(Figure):
 
 
 def draw_figure(
-    panels: Sequence[Panel], axis: TimeAxis | None, title: str | None
+    rows: Sequence[Sequence[Panel]],
+    axis: TimeAxis | None,
+    title: str | None,
+    notes: Sequence[str] = (),
 ) -> Picture:
-    """Draw panels below each other over one time axis.
+    """Draw rows of panels below each other over one time axis.
 
-    Without times there is no axis.
+    Without times there is no axis. A row of a single panel without a heading has the
+    whole width.
     """
-    height = HEIGHT + EACH * (len(panels) - 1)
+    height = HEIGHT + EACH * (len(rows) - 1)
     figure = Picture(figsize=(WIDTH, height), dpi=DPI, layout="constrained")
-    rows = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
-    for axes, panel in zip(rows, panels, strict=True):
-        _draw_panel(axes, panel, axis)
-    if axis is not None:
-        _draw_times(rows[-1], axis)
-    else:
-        rows[-1].set_xticks([])
+    columns = max(map(len, rows))
+    grid = figure.add_gridspec(len(rows), columns)
+    drawn: list[Axes] = []
+    bottom: dict[int, Axes] = {}  # the lowest panel of each column
+    for number, row in enumerate(rows):
+        for column, panel in enumerate(row):
+            whole = panel.heading is None
+            cell = grid[number, :] if whole else grid[number, column]
+            axes = figure.add_subplot(cell, sharex=drawn[0] if drawn else None)
+            _draw_panel(axes, panel, axis)
+            if panel.heading is not None:
+                _label_multiple(axes, panel, first=column == 0)
+            axes.tick_params(labelbottom=False)
+            drawn.append(axes)
+            bottom |= dict.fromkeys(range(columns) if whole else (column,), axes)
+    for axes in dict.fromkeys(bottom.values()):
+        axes.tick_params(labelbottom=True)
+        if axis is not None:
+            _draw_times(axes, axis, columns)
+        else:
+            axes.set_xticks([])
     figure.align_ylabels()
-    if title is not None:
-        figure.suptitle(_literal(strip_unprintable(title)))
+    below = collect_notes(rows, notes)
+    lines = [*([] if title is None else [title]), *below]
+    if lines:
+        text = "\n".join(_literal(strip_unprintable(line)) for line in lines)
+        figure.suptitle(text, fontsize="medium" if below else None)
     return figure
+
+
+def _label_multiple(axes: Axes, panel: Panel, *, first: bool) -> None:
+    """Label one of several panels by key; the values only at the `first` of a row."""
+    axes.set_title(_literal(panel.heading or ""), loc="left", fontsize="small")
+    if panel.limits is not None and panel.words is None:
+        axes.set_ylim(*panel.limits)
+    if not first:
+        axes.tick_params(labelleft=False)
+        axes.set_ylabel("")
 
 
 def save_figure(figure: Figure, path: Path | BytesIO, form: str) -> None:
@@ -70,11 +109,13 @@ def save_figure(figure: Figure, path: Path | BytesIO, form: str) -> None:
 
 def _draw_panel(axes: Axes, panel: Panel, axis: TimeAxis | None) -> None:
     axes.set_ylabel(_literal(fill(panel.label, LABEL)))
-    axes.margins(y=0.08)
+    axes.margins(y=MARGIN)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(visible=True, alpha=0.25)
-    if panel.note:
-        axes.set_title(panel.note, loc="right", fontsize="small", color="#707070")
+    if panel.margin_note:
+        axes.set_title(
+            panel.margin_note, loc="right", fontsize="small", color="#707070"
+        )
     if axis is None or panel.is_empty:
         axes.text(0.5, 0.5, panel.empty, transform=axes.transAxes, ha="center")
         axes.set_yticks([])
@@ -148,16 +189,19 @@ def _draw_words(axes: Axes, words: Sequence[str]) -> None:
         axes.yaxis.set_major_formatter(FuncFormatter(word))
 
 
-def _draw_times(axes: Axes, axis: TimeAxis) -> None:
-    _draw_dates(axes.xaxis, axis)
+def _draw_times(axes: Axes, axis: TimeAxis, columns: int) -> None:
+    most = MOST_TICKS if columns == 1 else max(LEAST_TICKS, MOST_TICKS // columns)
+    _draw_dates(axes.xaxis, axis, None if columns == 1 else most)
     if axis.clock.unit is None:
-        axes.xaxis.set_major_locator(MaxNLocator(MOST_TICKS, integer=True))
+        axes.xaxis.set_major_locator(MaxNLocator(most, integer=True))
     axes.set_xlim(*axis.limits())
     axes.set_xlabel(axis.label)
 
 
-def _draw_dates(line: LineOfTicks, axis: TimeAxis) -> None:
+def _draw_dates(line: LineOfTicks, axis: TimeAxis, most: int | None = None) -> None:
     if axis.is_dates:
-        locator = AutoDateLocator(tz=axis.clock.tz)
+        locator = AutoDateLocator(
+            tz=axis.clock.tz, minticks=5 if most is None else 2, maxticks=most
+        )
         line.set_major_locator(locator)
         line.set_major_formatter(ConciseDateFormatter(locator, tz=axis.clock.tz))

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,13 @@ from bokeh.models import (
 )
 from bokeh.models.annotations import Label, Legend, LegendItem
 from bokeh.models.renderers import DataRenderer
+from bokeh.models.widgets.markups import Div
 from bokeh.plotting import figure
 from bokeh.resources import INLINE
 from numpy.typing import NDArray
 
 from tiltpy.plot.axis import TimeAxis, offset_at
-from tiltpy.plot.panels import Panel, shorten, strip_unprintable
+from tiltpy.plot.panels import Panel, collect_notes, shorten, strip_unprintable
 from tiltpy.plot.series import Series, Times
 from tiltpy.plot.thin import ThinnedSeries
 
@@ -37,33 +39,86 @@ MILLISECONDS = 86_400_000
 
 
 def draw_page(
-    panels: Sequence[Panel], axis: TimeAxis | None, title: str | None
+    rows: Sequence[Sequence[Panel]],
+    axis: TimeAxis | None,
+    title: str | None,
+    notes: Sequence[str] = (),
 ) -> GridPlot:
-    """Draw panels below each other that zoom and pan together."""
+    """Draw rows of panels below each other that zoom and pan together.
+
+    A row of a single panel without a heading has the whole width.
+    """
     offset, label = _wall_clock(axis)
-    rows: list[figure] = []
     x_range = Range1d() if axis is None else _range(axis, offset)
-    for panel in panels:
-        row = figure(
-            height=FIRST_HEIGHT if len(panels) == 1 else HEIGHT,
-            sizing_mode="stretch_width",
-            x_axis_type="datetime" if axis is not None and axis.is_dates else "linear",
-            y_axis_type="datetime" if _has_dates(panel) else "linear",
-            y_axis_label=panel.label,
-            tools="xpan,xwheel_zoom,box_zoom,reset,save",
-            active_scroll="xwheel_zoom",
-            title=panel.note or None,
-        )
-        row.x_range = x_range
-        _draw_panel(row, panel, axis, offset)
-        rows.append(row)
-        row.xaxis.visible = panel is panels[-1]
-    rows[-1].xaxis.axis_label = label
-    rows[-1].height = (rows[-1].height or 0) + BELOW
-    grid = gridplot([[row] for row in rows], sizing_mode="stretch_width")
+    height = FIRST_HEIGHT if len(rows) == 1 else HEIGHT
+    figures = [
+        [
+            _make_figure(panel, axis, x_range, height, column)
+            for column, panel in enumerate(row)
+        ]
+        for row in rows
+    ]
+    shared: dict[tuple[float, float], Range1d] = {}
+    for drawn, panels in zip(figures, rows, strict=True):
+        for row, panel in zip(drawn, panels, strict=True):
+            _draw_panel(row, panel, axis, offset)
+            if panel.limits is not None and panel.words is None:
+                low, high = _on_clock(panel, np.array(panel.limits)).tolist()
+                row.y_range = shared.setdefault((low, high), Range1d(low, high))
+    columns = max(map(len, rows))
+    grid = gridplot(
+        [[*row, *[None] * (columns - len(row))] for row in figures],
+        sizing_mode="stretch_width",
+    )
     assert isinstance(grid, GridPlot)
+    children = [
+        (row, number, column, 1, 1 if panel.heading is not None else columns)
+        for number, (drawn, panels) in enumerate(zip(figures, rows, strict=True))
+        for column, (row, panel) in enumerate(zip(drawn, panels, strict=True))
+    ]
+    for row in _find_lowest(children):
+        row.xaxis.visible = True
+        row.xaxis.axis_label = label
+    for row in figures[-1]:
+        row.height = (row.height or 0) + BELOW
+    grid.children = [*children]
+    lines = [escape(strip_unprintable(line)) for line in collect_notes(rows, notes)]
+    if lines:
+        moved = [
+            (row, n + 1, column, 1, width) for row, n, column, _, width in children
+        ]
+        grid.children = [(Div(text="<br>".join(lines)), 0, 0, 1, columns), *moved]
     grid.name = strip_unprintable(title or "tilt")
     return grid
+
+
+def _make_figure(
+    panel: Panel, axis: TimeAxis | None, x_range: Range1d, height: int, column: int
+) -> figure:
+    """Make the figure of a panel, without times below it."""
+    row = figure(
+        height=height,
+        sizing_mode="stretch_width",
+        x_axis_type="datetime" if axis is not None and axis.is_dates else "linear",
+        y_axis_type="datetime" if _has_dates(panel) else "linear",
+        y_axis_label=panel.label if column == 0 else None,
+        tools="xpan,xwheel_zoom,box_zoom,reset,save",
+        active_scroll="xwheel_zoom",
+        title=panel.heading or panel.margin_note or None,
+    )
+    row.x_range = x_range
+    row.xaxis.visible = False
+    return row
+
+
+def _find_lowest(
+    children: Sequence[tuple[figure, int, int, int, int]],
+) -> list[figure]:
+    """Find the figures with none below them, in a grid from top to bottom."""
+    lowest: dict[int, figure] = {}
+    for row, _, column, _, width in children:
+        lowest |= dict.fromkeys(range(column, column + width), row)
+    return list(dict.fromkeys(lowest.values()))
 
 
 def save_page(page: GridPlot, path: Path) -> None:
@@ -154,7 +209,10 @@ def _has_dates(panel: Panel) -> bool:
 
 def _heights(panel: Panel, values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Convert values to heights: dates in milliseconds, on their zone's clock."""
-    heights = panel.heights(values)
+    return _on_clock(panel, panel.heights(values))
+
+
+def _on_clock(panel: Panel, heights: NDArray[np.float64]) -> NDArray[np.float64]:
     if panel.axis is None:
         return heights
     offset, _ = _wall_clock(panel.axis)

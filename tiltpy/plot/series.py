@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from datetime import tzinfo
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,12 @@ from tiltpy.types import Unit
 
 MOST_KEYS = 10
 """Lines of one panel that can still be told apart."""
+FEW_KEYS = 5
+"""Lines of one panel that are easily told apart: more get panels, by default."""
+MOST_MULTIPLES = 24
+"""Keys that get a panel each, unless the caller chooses them."""
+KeyStyle = Literal["lines", "panels"]
+"""Keys as lines of one panel, or each in a panel of its own (small multiples)."""
 Times = NDArray[np.int64]
 Numbers = NDArray[Any]
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     import pandas
     import polars
 
-    from tiltpy.plot.series import Series
+    from tiltpy.plot.series import KeyStyle, Series
     from tiltpy.runtime.results.plot_keys import KeySelection
     from tiltpy.runtime.results.result import Result
 
@@ -261,6 +261,7 @@ class OutputTable:
         *,
         inputs: Result | None = None,
         keys: Sequence[object] | None = None,
+        by_key: KeyStyle | None = None,
         title: str | None = None,
         interactive: bool = False,
     ) -> Any:
@@ -268,7 +269,12 @@ class OutputTable:
         from tiltpy.runtime.results.result import Result  # noqa: PLC0415 - it has these
 
         return Result([self]).plot(
-            path, inputs=inputs, keys=keys, title=title, interactive=interactive
+            path,
+            inputs=inputs,
+            keys=keys,
+            by_key=by_key,
+            title=title,
+            interactive=interactive,
         )
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:

@@ -1,7 +1,8 @@
 """The keys of an output that a picture shows, and their rows.
 
-A picture has room for few keys. Where there are more, its user chooses: by values of
-the key columns, tuples of them where there are several, or the texts of legends.
+A picture has room for few keys. Where there are more, the first are drawn, or those
+that its user chooses: by values of the key columns, tuples of them where there are
+several, or the texts of legends.
 """
 
 from collections.abc import Sequence
@@ -12,7 +13,7 @@ import pyarrow as pa
 
 from tiltpy import arrow_functions as pc
 from tiltpy.errors import TiltError
-from tiltpy.plot.series import MOST_KEYS
+from tiltpy.plot.series import FEW_KEYS, MOST_KEYS, MOST_MULTIPLES, KeyStyle
 from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrow.display import PHI, format_values
 from tiltpy.runtime.ingest.keys import Keys
@@ -27,33 +28,69 @@ class PlottedKey:
     rows: slice
 
 
+@dataclass(frozen=True, slots=True)
+class KeyCount:
+    """How many keys of an output are drawn, how many it has, and its first ones."""
+
+    name: str
+    drawn: int
+    total: int
+    first: tuple[str, ...]
+
+
 class KeySelection:
-    """The keys that are drawn: all, or those chosen; tracks which are missing."""
+    """The keys that are drawn: the first, or those chosen; tracks which are missing."""
 
     def __init__(self, wanted: Sequence[object] | None) -> None:
         self._wanted = None if wanted is None else list(wanted)
         self._missing = dict.fromkeys(range(len(self._wanted or ())))
+        self._counts: dict[str, KeyCount] = {}
 
     def of(self, name: str, columns: KeyColumns) -> list[PlottedKey]:
-        """Choose the keys of an output to draw; `TiltError` if they are too many."""
+        """Choose the keys of an output to draw."""
         keys = columns.keys
         offsets = columns.offsets()
         drawn = np.flatnonzero(np.diff(offsets))
         if self._wanted is not None:
             drawn = drawn[np.isin(drawn, self._numbers(keys))]
-        if len(drawn) > MOST_KEYS:
-            first = ", ".join(
-                repr(_format_key(keys, key)) for key in drawn[:2].tolist()
-            )
-            raise TiltError(
-                f"output '{name}' has snapshots of {len(drawn):,} keys, and a picture "
-                f"shows {MOST_KEYS} at most; choose some: plot(keys=[{first}, ...]), "
-                "or --key on the command line"
-            )
-        return [
+        total = len(drawn)
+        if self._wanted is None:
+            drawn = drawn[:MOST_MULTIPLES]
+        plotted = [
             PlottedKey(_format_key(keys, key), slice(offsets[key], offsets[key + 1]))
             for key in drawn.tolist()
         ]
+        first = tuple(each.key for each in plotted[:2])
+        self._counts[name] = KeyCount(name, len(drawn), total, first)
+        return plotted
+
+    def choose_style(self, style: KeyStyle | None) -> KeyStyle:
+        """Choose between lines and panels; `TiltError` if they are too many for lines.
+
+        `style` is what the caller asks for, None for what suits the number of keys.
+        """
+        counts = sorted(self._counts.values(), key=lambda count: -count.total)
+        largest = counts[0].total if counts else 0
+        if style is None:
+            return "lines" if largest <= FEW_KEYS else "panels"
+        if style == "lines" and largest > MOST_KEYS:
+            first = ", ".join(map(repr, counts[0].first))
+            raise TiltError(
+                f"output '{counts[0].name}' has snapshots of {largest:,} keys, and a "
+                f"panel shows {MOST_KEYS} lines at most; choose some: "
+                f"plot(keys=[{first}, ...]), or --key on the command line, or draw "
+                "them with by_key='panels'"
+            )
+        return style
+
+    def notes(self) -> tuple[str, ...]:
+        """Say which outputs have more keys than are drawn, and how to choose."""
+        return tuple(
+            f"~{count.name}: the first {count.drawn} of {count.total:,} keys; choose "
+            f"with keys=[{count.first[0]!r}, ...] or --key"
+            for count in self._counts.values()
+            if count.drawn < count.total
+        )
 
     def check(self) -> None:
         """Raise a `TiltError` for a chosen key that no output has."""

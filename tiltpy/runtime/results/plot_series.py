@@ -11,7 +11,7 @@ import pyarrow.types as pt
 from numpy.typing import NDArray
 
 from tiltpy.errors import TiltError
-from tiltpy.plot.series import Clock, Series
+from tiltpy.plot.series import Clock, KeyStyle, Series
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array
 from tiltpy.runtime.arrays.views import bools_of, integers_of, values_of
 from tiltpy.runtime.arrow.files import replace_files
@@ -159,23 +159,29 @@ def require(form: Form) -> None:
 
 
 def draw(
-    series: Sequence[Sequence[Series]], clock: Clock, form: Form, title: str | None
+    series: Sequence[Sequence[Series]],
+    clock: Clock,
+    form: Form,
+    title: str | None,
+    style: KeyStyle = "lines",
+    notes: Sequence[str] = (),
 ) -> Any:
     """Draw the figure: of matplotlib, or of Bokeh for `html`.
 
-    `series` has a tuple for each panel; `clock` says what their times count.
+    `series` has a tuple for each column, of its keys; `clock` says what their times
+    count, `style` how keys are drawn. `notes` stand below the title.
     """
     require(form)
     from tiltpy.plot.panels import lay_panels  # noqa: PLC0415 - optional
 
-    panels, axis = lay_panels(series, clock)
+    rows, axis = lay_panels(series, clock, style)
     if form == "html":
         from tiltpy.plot.page import draw_page  # noqa: PLC0415 - optional
 
-        return draw_page(panels, axis, title)
+        return draw_page(rows, axis, title, notes)
     from tiltpy.plot.figure import draw_figure  # noqa: PLC0415 - optional
 
-    return draw_figure(panels, axis, title)
+    return draw_figure(rows, axis, title, notes)
 
 
 def write(figure: Any, path: Path) -> None:

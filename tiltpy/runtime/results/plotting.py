@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, get_args
 
 from tiltpy.argument_checks import check_argument, check_path, check_text
 from tiltpy.errors import TiltError
-from tiltpy.plot.series import Series
+from tiltpy.plot.series import KeyStyle, Series
 from tiltpy.runtime.arrow.timestamps import OutputStamp
 from tiltpy.runtime.concurrency.offload import offload
 from tiltpy.runtime.results.plot_keys import KeySelection
@@ -30,13 +30,14 @@ def plot_outputs(
     path: str | Path | None,
     *,
     keys: Sequence[object] | None,
+    by_key: KeyStyle | None,
     title: str | None,
     interactive: bool,
 ) -> Any:
     """Draw `inputs` above `outputs`, over one time axis; see `Result.plot`.
 
-    `path` is where to write it, too; `keys` are those to draw (None: all);
-    `interactive` asks for Bokeh.
+    `path` is where to write it, too; `keys` are those to draw (None: the
+    first), `by_key` how; `interactive` asks for Bokeh.
     """
     form: Form = "html" if interactive else "png"
     if path is not None:
@@ -46,6 +47,8 @@ def plot_outputs(
             raise TiltError(f"{path}: interactive pictures are .html")
     if keys is not None:
         check_argument("keys", keys, Sequence, "a list of keys")
+    if by_key not in (None, *get_args(KeyStyle)):
+        raise TiltError(f"by_key={by_key!r}: expected 'lines' or 'panels'")
     if title is not None:
         check_text("title", title)
     panels = [(drawable, True) for drawable in inputs]
@@ -65,7 +68,9 @@ def plot_outputs(
         ]
     )
     choice.check()
-    figure = draw(series, clock_of(stamps.pop()), form, title)
+    style = choice.choose_style(by_key)
+    notes = choice.notes()
+    figure = draw(series, clock_of(stamps.pop()), form, title, style, notes)
     if path is not None:
         write(figure, path)
     return figure

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     import pandas
     import polars
 
+    from tiltpy.plot.series import KeyStyle
+
 
 class UnknownOutputError(TiltError, KeyError):
     """There is no output of that name; a `KeyError` for those who expect one."""
@@ -156,6 +158,7 @@ class Result:
         *,
         inputs: Result | None = None,
         keys: Sequence[object] | None = None,
+        by_key: KeyStyle | None = None,
         title: str | None = None,
         interactive: bool = False,
     ) -> Any:
@@ -164,8 +167,10 @@ class Result:
         Values are steps over the time that they hold for; what lasts a single tick and
         touches nothing is a marker; φ, NaN and infinities are gaps. Of a long output
         the extremes of each column of pixels are drawn, and the picture says so. An
-        output by key has a line for each, 10 at most; `keys` chooses them, by values of
-        the key column, or tuples of several.
+        output by key has a line for each of up to 5 keys, else a panel for each of the
+        first 24, all over the same axes; `by_key` of "lines" (10 at most) or "panels"
+        says which. `keys` chooses them, by values of the key column, or tuples of
+        several.
 
         Gives a `matplotlib.figure.Figure`, or a layout of Bokeh if `interactive` or if
         `path` ends in .html. With a `path` (.png, .svg, .html) it is written there,
@@ -183,6 +188,7 @@ class Result:
             [] if inputs is None else list(inputs.values()),
             path,
             keys=keys,
+            by_key=by_key,
             title=title,
             interactive=interactive,
         )
