@@ -1,4 +1,4 @@
-"""How Sphinx builds the site: `make docs`."""
+"""Settings of Sphinx for the site: `make docs`."""
 
 import re
 import sys

@@ -25,7 +25,7 @@ class _Thresholds:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RunCosts(_Thresholds):
-    """Which kernels a run over time uses, and how its time is cut into chunks."""
+    """Costs of a run over time: which kernels it uses, and how long chunks are."""
 
     # Which kernels (measured by the time to compile them, not by a workload)
 
@@ -119,7 +119,7 @@ class RunCosts(_Thresholds):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class KeyCosts(_Thresholds):
-    """What computes the rows of each key, and how many keys share a call."""
+    """Costs by key: what computes the rows of a key, and how many keys share a call."""
 
     many_rows: int = 1 << 15
     """Rows, or cells of a loop over all of them, from which on a key is a run of its
@@ -152,7 +152,7 @@ class KeyCosts(_Thresholds):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PreaggregationCosts(_Thresholds):
-    """Whether rows are pre-aggregated by key and pane, and in what portions."""
+    """Costs of pre-aggregation by key and pane, and the portions that it takes."""
 
     least_rows: int = 1 << 12
     """Rows from which on its two kernels are worth compiling (not measured)."""
@@ -183,7 +183,7 @@ class PreaggregationCosts(_Thresholds):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SpanCosts(_Thresholds):
-    """How much an out-of-core run reads and holds at a time (memory)."""
+    """Costs of an out-of-core run: how much it reads and holds at a time."""
 
     row_copies: int = 8
     """How many times the rows of a span are in memory: as they came, decoded, in one
@@ -221,7 +221,7 @@ class SpanCosts(_Thresholds):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ReadingCosts(_Thresholds):
-    """How inputs are read and grouped, and results written."""
+    """Costs of reading and grouping inputs, and of writing results."""
 
     file_buffer: int = 1 << 20
     """Bytes that are read from a column of a file at once."""
@@ -250,7 +250,7 @@ class ReadingCosts(_Thresholds):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class MemoryCosts(_Thresholds):
-    """Where arrays come from, and how large those are that stay in the caches."""
+    """Costs of memory: where arrays come from, and which of them stay in the caches."""
 
     pooled_bytes: int = 1 << 17
     """Bytes of an array from which on it comes from the pool; smaller ones are

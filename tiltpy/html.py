@@ -11,7 +11,7 @@ from tiltpy.visible import escape_lines, escape_text
 
 
 class TextPrinter(Protocol):
-    """What IPython hands to `_repr_pretty_`."""
+    """The printer that IPython passes to `_repr_pretty_`."""
 
     def text(self, text: str) -> object:
         """Print a text."""

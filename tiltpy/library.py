@@ -54,7 +54,7 @@ def deviation(x: Expression, w: Value) -> Expression:
 
 
 def zscore(x: Expression, w: Value) -> Expression:
-    """How many deviations the value lies above the mean of the last w.
+    """The distance of the value from the mean of the last w, in deviations.
 
     φ where these are all equal.
     """
@@ -83,7 +83,7 @@ def bollinger(x: Expression, w: Value, k: Value = 2) -> Expression:
 
 
 def outlier(x: Expression, w: Value, k: Value = 3, step: Value = 1) -> Expression:
-    """Whether the value lies more than k deviations from the mean of those before it.
+    """True where the value is more than k deviations from the mean of those before it.
 
     Those are within the last w, but not within the last step.
     """
@@ -153,7 +153,7 @@ def drawdown(x: Expression, w: Value) -> Expression:
 
 
 def new_high(x: Expression, w: Value, step: Value = 1) -> Expression:
-    """Whether the value is greater than all before it.
+    """True where the value is greater than all before it.
 
     Those are within the last w, but not within the last step.
     """
@@ -189,22 +189,22 @@ def macd(
 
 
 def crossover(a: Expression, b: Expression, step: Value = 1) -> Expression:
-    """Whether ~a is above ~b, and was not a step before."""
+    """True where ~a is above ~b, and was not a step before."""
     return call("crossover", a, b, lift_time(step))
 
 
 def crossunder(a: Expression, b: Expression, step: Value = 1) -> Expression:
-    """Whether ~a is below ~b, and was not a step before."""
+    """True where ~a is below ~b, and was not a step before."""
     return call("crossunder", a, b, lift_time(step))
 
 
 def rises(c: Expression, step: Value = 1) -> Expression:
-    """Whether a condition holds that did not, or was not known, a step before."""
+    """True where a condition holds that did not, or was not known, a step before."""
     return call("rises", c, lift_time(step))
 
 
 def steady(c: Expression, w: Value) -> Expression:
-    """Whether a condition held at all times within the last w at which it was known."""
+    """True where a condition held at all times of the last w at which it was known."""
     return call("steady", c, lift_time(w))
 
 
@@ -261,7 +261,7 @@ def age(x: Expression, most: Value = inf) -> Expression:
 
 
 def silent(x: Expression, gap: Value) -> Expression:
-    """Whether there was no value for a time of `gap`.
+    """True where there was no value for a time of `gap`.
 
     Never φ.
     """
@@ -269,7 +269,7 @@ def silent(x: Expression, gap: Value) -> Expression:
 
 
 def session_start(x: Expression, gap: Value, step: Value = 1) -> Expression:
-    """Whether a row begins a session, after a pause of `gap` without any.
+    """True where a row begins a session, after a pause of `gap` without any.
 
     The pause ends a step before; φ where there is no row.
     """

@@ -48,7 +48,7 @@ class Scalar:
 
     @property
     def is_temporal(self) -> bool:
-        """Whether its values are ticks: since 1970 (`time`), or a length of time."""
+        """Return whether its values are ticks, since 1970 (`time`) or of a length."""
         return self.kind in ("time", "duration")
 
 
@@ -286,7 +286,7 @@ class Reach:
 
     @property
     def is_unbounded(self) -> bool:
-        """Whether it goes as far as there are events."""
+        """Return whether it goes as far as there are events."""
         return self.ticks >= ALL_FUTURE
 
 

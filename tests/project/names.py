@@ -61,8 +61,10 @@ NO_PARTICIPLES = _words("""
 """)
 """Nouns and verbs that merely end like participles."""
 
-INTERROGATIVES = ("Whose ", "What ", "Where ", "Whether ")
-MANY_PARAMETERS = 3
+INTERROGATIVES = (
+    "How ", "The way ", "What ", "When ", "Where ", "Whether ", "Which ", "Who ",
+    "Whose ",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +154,7 @@ def find_banned_names() -> Occurrences:
 
 
 def find_docstrings() -> Occurrences:
-    """Docstrings that lean on their neighbour, or describe in place of a verb."""
+    """Docstrings that lean on their neighbour, or begin like a question."""
     entries: Occurrences = {}
     for path, tree in _modules():
         for node in ast.walk(tree):
@@ -166,20 +168,10 @@ def find_docstrings() -> Occurrences:
                 case _:
                     continue
             text = ast.get_docstring(node) or ""
-            describes = isinstance(node, FunctionNode) and _takes_many(node)
-            if text.startswith("The same") or (
-                describes and text.startswith(INTERROGATIVES)
-            ):
+            if text.startswith(("The same", *INTERROGATIVES)):
                 position = f"{path.relative_to(ROOT)}:{line}"
                 entries.setdefault(f"{kind} {name}", []).append(position)
     return entries
-
-
-def _takes_many(node: FunctionNode) -> bool:
-    arguments = node.args
-    names = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
-    names += [a.arg for a in arguments.kwonlyargs]
-    return len([n for n in names if n not in ("self", "cls")]) >= MANY_PARAMETERS
 
 
 GUARDS = (
@@ -201,8 +193,8 @@ GUARDS = (
     ),
     Guard(
         "docstrings.txt",
-        'no docstring begins with "The same", and that of a function of three '
-        "parameters or more begins with a verb",
+        "a docstring begins with a verb or a noun: `Return whether`, `Count`, "
+        "`The number of`, not `Whether`, `How many` or `The same`",
         find_docstrings,
     ),
 )

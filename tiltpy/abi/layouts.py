@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class TimeLayout(StrEnum):
-    """How a buffer stores its rows' intervals."""
+    """A storage of rows' intervals in a buffer."""
 
     SAMPLED = "sampled"
     CONTIGUOUS = "contiguous"

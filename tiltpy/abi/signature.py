@@ -1,4 +1,4 @@
-"""What the runtime knows of a kernel: slots, loops, scratch arrays and ranges."""
+"""A kernel as the runtime knows it: slots, loops, scratch arrays and ranges."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -37,7 +37,7 @@ RowCount = tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What a loop reads over its grid points `first` to `last`.
+    """A read of a loop over its grid points `first` to `last`.
 
     It is the time range `(first + low, last + high]` of an object. Its last `spare`
     ticks make no difference: only the unused lanes of the last vector read them. With
@@ -59,7 +59,7 @@ class Read:
 
     @property
     def is_unbounded(self) -> bool:
-        """Whether it is all that was, or all that comes."""
+        """Return whether it is all that was, or all that comes."""
         return self.low <= ALL_PAST or self.high >= ALL_FUTURE
 
 
@@ -99,7 +99,7 @@ class Shape(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """What the runtime must know of the loop that computes one temporal object.
+    """A loop that computes one temporal object, as the runtime must know it.
 
     `FIRST`, `LAST` are grid points, both visited; for `ROWS` they are the rows
     `[FIRST, LAST)` of its input. A sweep over outputs is started one grid point early
@@ -147,7 +147,7 @@ class Loop:
 
     @property
     def is_unbounded(self) -> bool:
-        """Whether it folds on from the first rows, or looks for rows to the last."""
+        """Return whether it folds on from the first rows, or looks up to the last."""
         return any(read.is_unbounded for read in self.reads)
 
     @property
@@ -157,7 +157,7 @@ class Loop:
 
     @property
     def beyond_rows(self) -> bool:
-        """Whether it may have far more to do than its inputs have rows."""
+        """Return whether it may have far more to do than its inputs have rows."""
         return self.every_cell or bool(self.recomputed)
 
 

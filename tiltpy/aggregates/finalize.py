@@ -89,7 +89,7 @@ def _mean(total: LExpr, count: LExpr) -> LExpr:
 
 
 def _divides_single(total: LExpr, count: LExpr) -> bool:
-    """Whether the divisor is a constant whose reciprocal takes two products."""
+    """Return whether the divisor is a constant whose reciprocal takes two products."""
     constant = isinstance(count, Num) and not is_power_of_two(count)
     return constant and total.type == F32
 

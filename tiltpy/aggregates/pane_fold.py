@@ -88,12 +88,12 @@ class Pane:
         return LoopValue(value.type, value.value, valid, value.fields)
 
     def starts(self, block: Block) -> bool:
-        """Whether its first cell contributes, whenever its snapshot began."""
+        """Return whether its first cell contributes, whenever its snapshot began."""
         whole = replace(self, source=replace(self.source, begins=None))
         return whole.certain(block)
 
     def certain(self, block: Block) -> bool:
-        """Whether each cell contributes."""
+        """Return whether each cell contributes."""
         return self.value(block.inner(), CellIndex(self.base)).valid == TRUE
 
 

@@ -29,7 +29,7 @@ from tiltpy.types import BOOL, I64, Scalar, Struct, Type
 
 
 class Slide(Enum):
-    """How a reduction follows its window, in the words of `explain`."""
+    """A method of a reduction to follow its window, in the words of `explain`."""
 
     EVICT = "slides by `deacc`"
     MERGE = "slides by `merge`"
@@ -57,7 +57,7 @@ def slide_of(
 
 @lru_cache(maxsize=256)
 def _evicts_exactly(reduction: UserReduction) -> bool:
-    """Whether `deacc` is exact: of integers alone, of which none may be φ."""
+    """Return whether `deacc` is exact: of integers alone, of which none may be φ."""
     code = code_of(reduction)
     whole = all(scalar.is_integer for scalar in state_scalars(reduction.state))
     if reduction.deacc is None or not whole or any(code.gaps):
@@ -159,7 +159,7 @@ class ReductionCode:
         return self.result(Block(KernelBuilder({})), state, TRUE).valid == TRUE
 
     def find_gaps(self, name: str, clause: Expr) -> list[bool]:
-        """Which fields a clause may make φ, of unknown operands."""
+        """Find the fields that a clause may make φ, of unknown operands."""
         r = self.reduction
         names = names_in(name, r.state, r.parameter, r.type, bounds=r.bounds)
         states = (OLDER, NEWER) if name == "merge" else (STATE,)

@@ -1,4 +1,4 @@
-"""Where outputs go: files, the standard output, or the screen."""
+"""Destinations of outputs: files, the standard output, or the screen."""
 
 import sys
 from argparse import ArgumentParser, Namespace

@@ -1,4 +1,4 @@
-"""What a query declares: its inputs, outputs and parameters, as a user looks at them.
+"""Declarations of a query: inputs, outputs and parameters, as a user sees them.
 
 Their `repr` is the text of the language.
 """

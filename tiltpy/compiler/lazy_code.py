@@ -58,7 +58,7 @@ class LazyCode(ForkSafe):
 
     @property
     def is_made(self) -> bool:
-        """Whether its machine code is there."""
+        """Return whether its machine code is there."""
         return self._code is not None
 
     def code(self) -> MachineCode:

@@ -148,7 +148,7 @@ class QueryKernels(ForkSafe):
 
     @cached_property
     def concatenation(self) -> KeyConcatenation | Refusal:
-        """The way to concatenate keys, or why the rows of each need a call."""
+        """Plan the concatenation of keys, or say why the rows of each need a call."""
         if "concatenation" in self._options.disabled_strategies:
             return DISABLED
         return plan_concatenation(self.query, self.sweep_code.signature)

@@ -29,7 +29,7 @@ class QueryTemplate(ABC):
     @property
     @abstractmethod
     def may_have_parameters(self) -> bool:
-        """Whether there may be parameters, found without parsing."""
+        """Return whether there may be parameters, found without parsing."""
 
     @abstractmethod
     def program(self) -> syntax.Program:

@@ -37,12 +37,12 @@ class CellMap:
 
     @property
     def is_regular(self) -> bool:
-        """Whether reader and object have the same cells."""
+        """Return whether reader and object have the same cells."""
         return self.times == self.over == 1
 
     @property
     def is_strided(self) -> bool:
-        """Whether a cell of the reader is a whole number of the object's."""
+        """Return whether a cell of the reader is a whole number of the object's."""
         return self.over == 1
 
     def earlier(self, cells: int) -> "CellMap":

@@ -73,7 +73,7 @@ class CellIndex:
 
     @property
     def contiguous(self) -> bool:
-        """Whether it is a vector of successive cells."""
+        """Return whether it is a vector of successive cells."""
         return self.lanes is None and not (self.single or self.steps)
 
     def back(self, cells: int) -> "CellIndex":
@@ -259,12 +259,12 @@ class CellArrays:
 
     @property
     def complete(self) -> bool:
-        """Whether every cell has a snapshot."""
+        """Return whether every cell has a snapshot."""
         return self.alive is None
 
     @property
     def always_begins(self) -> bool:
-        """Whether no snapshot is longer than a cell."""
+        """Return whether no snapshot is longer than a cell."""
         return self.begins is None
 
     def arrays(self) -> list[Array]:
@@ -307,7 +307,7 @@ class CellArrays:
         return entries
 
     def is_inside(self, at: CellIndex) -> LExpr:
-        """Whether all successive cells from an entry on exist."""
+        """Return whether all successive cells from an entry on exist."""
         assert self.guard is not None
         last = sub(self.guard, i64(LANES))
         return conj(le(i64(0), at.base), le(at.base, last))

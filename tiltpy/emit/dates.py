@@ -137,7 +137,7 @@ class _Date:
 
     @cached_property
     def after_new_year(self) -> LExpr:
-        """Whether it is in January or February."""
+        """Return whether it is in January or February."""
         return le(i64(_MARCH_TO_NEW_YEAR), self.day_of_year)
 
     def year(self) -> LExpr:

@@ -70,7 +70,7 @@ class Match:
 
     @property
     def by_equality(self) -> bool:
-        """Whether rows match by equal keys, not by their order."""
+        """Return whether rows match by equal keys, not by their order."""
         return all(comparison.op == "==" for comparison in self.comparisons)
 
 

@@ -135,5 +135,5 @@ def derived_bounds(
 
 
 def uses_time(definition: TemporalExpr) -> bool:
-    """Whether a cut makes every cell a snapshot."""
+    """Return whether a cut makes every cell a snapshot."""
     return any(isinstance(cut, CutTime) for cut in leaf_cuts(definition.cuts))

@@ -58,7 +58,7 @@ class ObjectRows:
 
     @property
     def disjoint(self) -> bool:
-        """Whether no two rows overlap."""
+        """Return whether no two rows overlap."""
         return self.layout.time is not TimeLayout.OVERLAPPING
 
     @property
@@ -157,13 +157,13 @@ class ObjectRows:
         return select(lt(row, self.count), self.end_at(self.clamp(row)), INF)
 
     def exists(self, row: LExpr) -> LExpr:
-        """Whether an existing row is a snapshot."""
+        """Return whether an existing row is a snapshot."""
         if not isinstance(self.type, Struct):
             return self.valid(0, row)
         return TRUE if self.presence is None else load(self.presence, row)
 
     def valid(self, column: int, row: LExpr) -> LExpr:
-        """Whether a column of an existing row is not null."""
+        """Return whether a column of an existing row is not null."""
         bitmap = self.validity[column]
         if bitmap is None:
             return TRUE

@@ -221,7 +221,7 @@ class _Lowering:
         return convert(code, STRING)
 
     def among(self, value: LExpr, options: Sequence[Const]) -> LExpr:
-        """Whether a value is among the options; many strings take a look-up table."""
+        """Test whether a value is an option; many strings take a look-up table."""
         if value.type == STRING and len(options) > self.block.costs.few_strings:
             listed = json.dumps([option.value for option in options])
             return self.look_up(SlotKind.AMONG, listed, value)
@@ -336,7 +336,7 @@ def arithmetic(op: BinaryOp, left: LExpr, right: LExpr, scalar: Scalar) -> LExpr
 
 
 def any_of(tests: Sequence[LExpr]) -> LExpr:
-    """Whether any test holds, as a balanced tree."""
+    """Return whether any test holds, as a balanced tree."""
     if len(tests) == 1:
         return tests[0]
     middle = len(tests) // 2

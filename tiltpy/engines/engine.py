@@ -34,7 +34,7 @@ from tiltpy.types import Type
 
 @dataclass(frozen=True, slots=True)
 class RunState:
-    """What an evaluation leaves for the one whose ranges begin where its own end.
+    """The state that an evaluation leaves for the one that begins where it ends.
 
     `open`: of each output the snapshots that the next range may make longer. `states`:
     those of a kernel that keeps any, which change with each evaluation. `in_vectors`: a

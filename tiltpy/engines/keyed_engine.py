@@ -48,7 +48,7 @@ last evaluation, in batches."""
 
 @dataclass(slots=True)
 class KeyedState:
-    """What an evaluation leaves for the next one, which changes it.
+    """The state that an evaluation leaves for the next one, which changes it.
 
     `bounds` are the first start and the greatest end of inputs without keys so far.
     """
@@ -352,7 +352,7 @@ def _visible(rows: RowsByKey) -> RowsByKey:
 
 
 def _with_rows(rows: RowsByKey, buffer: SnapshotBuffer) -> RowsByKey:
-    """The same keys over rows with other codes of strings."""
+    """Put the keys over rows with other codes of strings."""
     if not isinstance(rows, Groups):
         return buffer
     if rows.buffer is buffer:

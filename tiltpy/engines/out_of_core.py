@@ -200,7 +200,7 @@ class _Stream:
             self.progress(*self._read())
 
     def _read(self) -> tuple[int, int]:
-        """How many rows were read, and how many there are in all, if that is known."""
+        """Count the rows that were read, and all that there are, if that is known."""
         read = sum(held.read for held in self.inputs.values())
         return read, max(read, self.rows, 1)
 

@@ -37,7 +37,7 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class PartitionRange:
-    """What to compute: `(low, high]`, and the bounds of each input's events, if any.
+    """A partition's range `(low, high]`, and the bounds of each input's events, if any.
 
     The bounds are those of all rows of the run, and decide the outputs' domains.
     """
@@ -163,7 +163,7 @@ class _OwnedCells:
             self.range = OutputRange(domain, low, self.cells.last + more)
 
     def goes_on(self, end: int | None) -> bool:
-        """Whether a snapshot with this end goes on behind the partition."""
+        """Return whether a snapshot with this end goes on behind the partition."""
         if end is None or self.cells is None or self.cells.final:
             return False
         return end > self.cells.last
@@ -191,7 +191,7 @@ class _OwnedCells:
         return [*others, last], self.goes_on(end) and self._is_event(rows)
 
     def _is_event(self, rows: SnapshotBuffer) -> bool:
-        """Whether the last row is a snapshot: a scalar that is null is none."""
+        """Return whether the last row is a snapshot: a scalar that is null is none."""
         if not isinstance(self.definition.type, Scalar):
             return True
         return bool(rows.columns[0].slice(rows.n - 1, 1).valid(1)[0])

@@ -1,4 +1,4 @@
-"""Where the boxes, arrows and frames of an outline stand in a picture, in pixels.
+"""Positions of an outline's boxes, arrows and frames in a picture, in pixels.
 
 The contents of each frame are laid out first, then the frames among the other boxes.
 """

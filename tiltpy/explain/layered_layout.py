@@ -41,7 +41,7 @@ class Arrow:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """The way of an arrow: points from top to bottom; its label stands right of one."""
+    """The route of an arrow: points from top to bottom; its label is right of one."""
 
     points: tuple[tuple[float, float], ...]
     label: tuple[float, float]

@@ -207,13 +207,13 @@ class Window:
 
     @property
     def is_fixed(self) -> bool:
-        """Whether two distances from `t` decide alone what it holds."""
+        """Return whether two distances from `t` decide alone what it holds."""
         endless = self.start == ALL_PAST or self.end == ALL_FUTURE
         return not (endless or self.edge or self.limit)
 
     @property
     def folds_on(self) -> bool:
-        """Whether no row leaves it but at a restart."""
+        """Return whether no row leaves it but at a restart."""
         past = self.start == ALL_PAST and self.look is None
         return past and not isinstance(self.limit, LastRows)
 
@@ -422,7 +422,7 @@ class StringCall:
 
     @property
     def is_partial(self) -> bool:
-        """Whether it may be φ where no operand is."""
+        """Return whether it may be φ where no operand is."""
         return self.function in ("split", "number")
 
     @property

@@ -75,7 +75,7 @@ class StringUses:
 
     @property
     def joins_rows(self) -> bool:
-        """Whether strings are joined with those of their row alone."""
+        """Return whether strings are joined with those of their row alone."""
         return any(use.row is not None and len(use.row) == 2 for use in self.calls)
 
     def spread(self, sources: Iterable[Source]) -> dict[Source, None]:

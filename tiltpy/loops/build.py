@@ -48,7 +48,7 @@ def number(var: str) -> Var:
 
 
 def is_power_of_two(expr: LExpr) -> bool:
-    """Whether it is a constant power of two, so that dividing by it is exact."""
+    """Return whether it is a constant power of two, so that dividing by it is exact."""
     return isinstance(expr, Num) and abs(frexp(expr.value)[0]) == 0.5
 
 
@@ -108,12 +108,12 @@ def ne(left: LExpr, right: LExpr) -> LExpr:
 
 
 def conj(*terms: LExpr) -> LExpr:
-    """Whether all terms hold."""
+    """Return whether all terms hold."""
     return _join_bools("&&", terms, TRUE, FALSE)
 
 
 def disj(*terms: LExpr) -> LExpr:
-    """Whether any term holds."""
+    """Return whether any term holds."""
     return _join_bools("||", terms, FALSE, TRUE)
 
 

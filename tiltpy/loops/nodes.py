@@ -367,7 +367,7 @@ class LoopKernel:
 
 
 def has_loop(body: tuple[Stmt, ...], *, counted: bool = False) -> bool:
-    """Whether statements have a loop at any depth; with `counted`, a `For`."""
+    """Return whether statements have a loop at any depth; with `counted`, a `For`."""
     for statement in body:
         match statement:
             case For():

@@ -59,7 +59,7 @@ def wide_variables(body: tuple[Stmt, ...]) -> frozenset[Var]:
 
 
 def is_wide_expr(expr: LExpr, variables: AbstractSet[Var]) -> bool:
-    """Whether an expression is wide, given the wide variables."""
+    """Return whether an expression is wide, given the wide variables."""
     match expr:
         case Wide() | Lane() | Lanes() | Splat() | Earlier() | Pick():
             return True

@@ -1,4 +1,4 @@
-"""What lowering gives: a kernel in loop IR, and how the runtime calls it."""
+"""The product of lowering: a kernel in loop IR, and how the runtime calls it."""
 
 from dataclasses import dataclass
 

@@ -38,7 +38,7 @@ from tiltpy.types import Scalar, Struct, Type
 
 
 class Origin(Enum):
-    """What an expression is made of."""
+    """The operands that an expression is made of."""
 
     ROW = "the row"
     TOTAL = "a field of the state, plus something of the row"

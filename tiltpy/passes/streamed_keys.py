@@ -1,4 +1,4 @@
-"""What the outputs of a query say of keys that have no rows, or no new ones.
+"""Outputs of a query for keys that have no rows, or no new ones.
 
 A stream by key computes a key where its rows, or the clock, change anything. So it must
 know what comes without rows.

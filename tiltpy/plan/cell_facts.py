@@ -33,12 +33,12 @@ class CellFacts:
 
     @property
     def is_dense(self) -> bool:
-        """Whether each cell has a snapshot of its own."""
+        """Return whether each cell has a snapshot of its own."""
         return self.value.valid == TRUE and self.begins is None
 
     @property
     def changes(self) -> LExpr:
-        """Whether a cell has another snapshot or gap than the one before."""
+        """Return whether a cell has another snapshot or gap than the one before."""
         if self.value.valid != TRUE:
             return UNKNOWN
         return TRUE if self.begins is None else self.begins

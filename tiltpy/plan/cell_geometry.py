@@ -25,7 +25,7 @@ class WindowCells:
 
     @property
     def overlaps(self) -> bool:
-        """Whether it shares cells with the window of the reader's next cell."""
+        """Return whether it shares cells with the window of the reader's next cell."""
         return self.cells > self.newest.times
 
 

@@ -83,7 +83,7 @@ def _confine(
 
 @dataclass(frozen=True, slots=True)
 class _Absence:
-    """What a reference sees without a row in any of the groups' reads."""
+    """The view of a reference without a row in any of the groups' reads."""
 
     reference: CutPoint | Window
     seen: LoopValue | None

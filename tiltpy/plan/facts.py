@@ -24,17 +24,17 @@ class ObjectFacts:
 
     @property
     def disjoint(self) -> bool:
-        """Whether no two rows overlap."""
+        """Return whether no two rows overlap."""
         return self.layout.time is not TimeLayout.OVERLAPPING
 
     @property
     def complete(self) -> bool:
-        """Whether every row is a snapshot: none is a null scalar."""
+        """Return whether every row is a snapshot: none is a null scalar."""
         return isinstance(self.type, Struct) or not self.layout.nullable[0]
 
     @property
     def gapless(self) -> bool:
-        """Whether there is a snapshot at every time from the first row to the last."""
+        """Return whether snapshots are gapless from the first row to the last."""
         regular = self.layout.time in (TimeLayout.SAMPLED, TimeLayout.CONTIGUOUS)
         return regular and self.complete
 

@@ -1,4 +1,4 @@
-"""Whether keys can be concatenated in time: one kernel call over the rows of many.
+"""Concatenation of keys in time: can one kernel call compute the rows of many?
 
 The rows of each key are shifted to a time range of their own, further from those of the
 other keys than any window reaches. So a call costs as much for a row of a small key as

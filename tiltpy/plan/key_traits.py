@@ -1,11 +1,11 @@
-"""What is known of an output by key, whatever its rows are."""
+"""Properties of an output by key that hold whatever its rows are."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class KeyTraits:
-    """What is known of an output by key, whatever the rows are.
+    """Properties of an output by key that hold whatever the rows are.
 
     `sparse`: it is φ for a key without rows. `dense`: it may have a snapshot in each
     cell. `steady`: without new rows of its key it comes to an end, or to a last

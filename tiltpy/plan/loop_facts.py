@@ -49,13 +49,13 @@ class LoopFacts:
 
     @property
     def every_tick(self) -> bool:
-        """Whether the object may change at any tick."""
+        """Return whether the object may change at any tick."""
         tdom = self.definition.tdom
         return tdom.precision == 1 and tdom.calendar is None
 
     @cached_property
     def every_cell(self) -> bool:
-        """Whether each grid point has a snapshot of its own."""
+        """Return whether each grid point has a snapshot of its own."""
         return uses_time(self.definition)
 
     @property

@@ -36,7 +36,7 @@ class Misfit(Exception):  # noqa: N818 - no error: another strategy serves
 
 
 class CursorPlan(Enum):
-    """The way a loop finds the row that a point reference sees."""
+    """A method to find the row that a point reference sees."""
 
     STEP = "steps to the next row when it is due"
     SCAN = "scans for the row that holds the time"
@@ -44,7 +44,7 @@ class CursorPlan(Enum):
 
 
 class WindowPlan(Enum):
-    """The way a loop follows the rows of a window."""
+    """A method to follow the rows of a window."""
 
     TUMBLING_FOLD = "folds its rows anew, in vectors"
     TWO_STACK = "inserts and evicts in order, on two stacks"
@@ -55,7 +55,7 @@ class WindowPlan(Enum):
 
 
 class PresentPlan(Enum):
-    """The way a loop folds a window by what sees the present, or by bounds."""
+    """A method to fold a window whose elements see the present, or bounds."""
 
     FOLDED = "folds its rows anew: elements see the present"
     CLIPPED = "folds its rows anew: reductions see where its edges cut them"
@@ -87,7 +87,7 @@ class WindowChoice:
 
 
 class Advance(Enum):
-    """The way a window gets from one event to the next in an event scan."""
+    """A method to advance a window from one event to the next in an event scan."""
 
     INSERT = "ends with the event, which it takes in"
     PACE = "takes in the snapshot that its object has at the event"
@@ -223,7 +223,7 @@ class LoopChoice:
 
     @property
     def is_special(self) -> bool:
-        """Whether it is more than what serves any rows at all."""
+        """Return whether it is more than what serves any rows at all."""
         match self.plan:
             case SweepScan(operands):
                 sorts = bool(operands.sorted)

@@ -14,7 +14,7 @@ from tiltpy.plan.nodes import Refusal
 
 
 class ChunkRule(Enum):
-    """What sets the length of chunks."""
+    """The rule that sets the length of chunks."""
 
     GIVEN = "given"
     """The caller."""
@@ -26,7 +26,7 @@ class ChunkRule(Enum):
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """What is known of a run before any kernel is compiled.
+    """Facts of a run that are known before any kernel is compiled.
 
     `rows`: of all inputs. `whole`: nothing else of the outputs is ever computed.
     `chunk`: the chunk interval that the caller gives, in ticks. `vector`: whether

@@ -61,7 +61,7 @@ class VectorPlan:
 
     @cached_property
     def materialises(self) -> bool:
-        """Whether any definition is materialised."""
+        """Return whether any definition is materialised."""
         return any(map(self.is_materialised, self.geometry.definitions))
 
     # Lags, in cells

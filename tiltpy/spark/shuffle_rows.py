@@ -36,7 +36,7 @@ class NumberedInput:
 
     @property
     def needs_next_row(self) -> bool:
-        """Whether other rows say how long a row is valid."""
+        """Return whether other rows say how long a row is valid."""
         return self.source.lifetime.needs_next_row
 
     @property

@@ -12,7 +12,7 @@ _TABLE = "@lanes_of_bits"
 
 
 class PackMethod(Enum):
-    """How a machine packs the lanes of a register."""
+    """A method of a machine to pack the lanes of a register."""
 
     COMPRESS = "compress"
     PERMUTE = "permute"

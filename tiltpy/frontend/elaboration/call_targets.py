@@ -121,7 +121,7 @@ def find_component(call: syntax.CallExpression) -> Component:
 
 @dataclass(frozen=True, slots=True)
 class ExtraArguments:
-    """What a built-in reduction takes besides a window.
+    """Arguments of a built-in reduction besides its window.
 
     `parameter` is `q` or `n`, with its name or without; None if it has none.
     """

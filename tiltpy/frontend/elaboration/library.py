@@ -23,7 +23,7 @@ _HEAD = re.compile(r"^(def|reduction) (\w+)", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Functions:
-    """What can be called by name, besides what is built in.
+    """Functions that can be called by name, besides the built-in ones.
 
     `user_defined` are the query's functions, `reductions` its reductions; `poisoned`
     has the names of those that were wrong. `library` are the reductions that only the

@@ -157,17 +157,17 @@ def sign(x: Value) -> Expression:
 
 
 def is_nan(x: Value) -> Expression:
-    """Whether x is NaN."""
+    """Test whether x is NaN."""
     return call("is_nan", x)
 
 
 def is_inf(x: Value) -> Expression:
-    """Whether x is infinite."""
+    """Test whether x is infinite."""
     return call("is_inf", x)
 
 
 def is_finite(x: Value) -> Expression:
-    """Whether x is neither infinite nor NaN."""
+    """Test whether x is neither infinite nor NaN."""
     return call("is_finite", x)
 
 

@@ -36,7 +36,7 @@ def product(x: Value, *, where: Value | None = None) -> Expression:
 
 
 def count(x: Value, *, where: Value | None = None) -> Expression:
-    """How many snapshots there are; 0 where there is none."""
+    """The number of snapshots; 0 where there is none."""
     return reduce_window("count", x, where)
 
 
@@ -76,12 +76,12 @@ def last(x: Value, *, where: Value | None = None) -> Expression:
 
 
 def any(x: Value, *, where: Value | None = None) -> Expression:
-    """Whether any of the bools is true."""
+    """True if any of the bools is."""
     return reduce_window("any", x, where)
 
 
 def all(x: Value, *, where: Value | None = None) -> Expression:
-    """Whether all of the bools are true."""
+    """True if all of the bools are."""
     return reduce_window("all", x, where)
 
 
@@ -118,7 +118,7 @@ def mode(x: Value, *, where: Value | None = None) -> Expression:
 
 
 def nunique(x: Value, *, where: Value | None = None) -> Expression:
-    """How many different values there are."""
+    """The number of different values."""
     return reduce_window("nunique", x, where)
 
 
@@ -143,7 +143,7 @@ def product_active(x: Value, *, where: Value | None = None) -> Expression:
 
 
 def count_active(x: Value, *, where: Value | None = None) -> Expression:
-    """How many events are alive at a time; 0 where there is none."""
+    """The number of events alive at a time; 0 where there is none."""
     return reduce_window("count_active", x, where)
 
 
@@ -183,12 +183,12 @@ def last_active(x: Value, *, where: Value | None = None) -> Expression:
 
 
 def any_active(x: Value, *, where: Value | None = None) -> Expression:
-    """Whether any of the bools alive at a time is true."""
+    """True if any of the bools alive at a time is."""
     return reduce_window("any_active", x, where)
 
 
 def all_active(x: Value, *, where: Value | None = None) -> Expression:
-    """Whether all of the bools alive at a time are true."""
+    """True if all of the bools alive at a time are."""
     return reduce_window("all_active", x, where)
 
 
@@ -225,7 +225,7 @@ def mode_active(x: Value, *, where: Value | None = None) -> Expression:
 
 
 def nunique_active(x: Value, *, where: Value | None = None) -> Expression:
-    """How many different values the events alive at a time have."""
+    """The number of different values of the events alive at a time."""
     return reduce_window("nunique_active", x, where)
 
 

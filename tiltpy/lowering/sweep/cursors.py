@@ -37,7 +37,7 @@ from tiltpy.types import BOOL, I64
 
 
 def gapless(rows: ObjectRows) -> bool:
-    """Whether there is a snapshot at every time from the first row to the last."""
+    """Return whether snapshots are gapless from the first row to the last."""
     regular = rows.layout.time in (TimeLayout.SAMPLED, TimeLayout.CONTIGUOUS)
     return regular and rows.complete
 
@@ -68,7 +68,7 @@ class Cursor(Protocol):
         """Move it to a later time of the loop."""
 
     def cut(self, block: Block) -> LExpr:
-        """Whether it reads another snapshot or gap than at the visit before."""
+        """Return whether it reads another snapshot or gap than at the visit before."""
 
 
 class StepCursor:
@@ -118,7 +118,7 @@ class StepCursor:
         return PointRead(self.exists, block.name("row", rows.clamp(row)), change)
 
     def cut(self, block: Block) -> LExpr:
-        """Whether it reads another row, or the other side of a snapshot's start."""
+        """Test whether it reads another row, or another side of a snapshot's start."""
         if self.begun is not None:
             return disj(self.ended.moved, self.begun.moved)
         moved = block.name("moved", ne(self.exists, self.existed))
@@ -225,7 +225,7 @@ class ScanCursor:
         return PointRead(TRUE, row, sub(self.end, i64(self.offset - 1)))
 
     def cut(self, block: Block) -> LExpr:
-        """Whether it reads another row, or the other side of a snapshot's start."""
+        """Test whether it reads another row, or another side of a snapshot's start."""
         moved = disj(ne(self.row, self.row_before), ne(self.exists, self.existed))
         changed = block.name("moved", moved)
         block.set(self.row_before, self.row)
@@ -293,7 +293,7 @@ class StackCursor:
         block.set(self.changes, add(self.changes, i64(1)))
 
     def cut(self, block: Block) -> LExpr:
-        """Whether another event is on top, or the same one anew."""
+        """Return whether another event is on top, or the same one anew."""
         changed = block.name("moved", ne(self.changes, self.changes_before))
         block.set(self.changes_before, self.changes)
         return changed

@@ -55,7 +55,7 @@ class EdgeStep:
         return sub(time, i64(self.bound.offset))
 
     def has_room(self) -> LExpr:
-        """Whether there are rows for a run and for what it loads ahead."""
+        """Return whether there are rows for a run and for what it loads ahead."""
         return lt(add(self.bound.row, i64(self.run + 1)), self.bound.rows.count)
 
     def latest(self) -> LExpr:
@@ -91,7 +91,7 @@ class EdgeLoop:
         block.add(While(self._continues(last), run.body()))
 
     def _continues(self, last: LExpr) -> LExpr:
-        """Whether another run ends before the loop and the rows, which have begun."""
+        """Test whether another run ends before the loop and the rows, all begun."""
         begun = [
             cursor.exists for cursor in self._cursors().values() if cursor.begun is None
         ]

@@ -140,7 +140,7 @@ class LookWindow:
         return le(edge, add(now, i64(self.window.end - self.delay)))
 
     def _times(self, edge: LExpr) -> tuple[LExpr, LExpr]:
-        """When the row leaves the window by its other bound, and when it comes."""
+        """Return when the row leaves by the other bound, and when it enters."""
         if self.back:
             if self.window.start == ALL_PAST:
                 return INF, INF
@@ -154,7 +154,7 @@ class LookWindow:
         return [self.bound.due, self.due]
 
     def cut(self, element: Expr, *, bounds: bool) -> LExpr:
-        """Whether another row is seen than at the visit before."""
+        """Return whether another row is seen than at the visit before."""
         del element, bounds
         return self.changed
 
@@ -226,7 +226,7 @@ class NearestLook:
         return [self.due, *(due for look in self.looks for due in look.changes())]
 
     def cut(self, element: Expr, *, bounds: bool) -> LExpr:
-        """Whether another row is seen than at the visit before."""
+        """Return whether another row is seen than at the visit before."""
         del element, bounds
         return self.changed
 

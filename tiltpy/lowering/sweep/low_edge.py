@@ -8,7 +8,7 @@ from tiltpy.loops.nodes import LExpr, Var
 
 @dataclass(frozen=True, slots=True)
 class LowEdge:
-    """Where a window begins at a time of the loop: `start` ticks from it, or `cells`.
+    """The left edge of a window, from a time of the loop: `start` ticks, or `cells`.
 
     `cells` is a variable that the loop moves; it never moves back. `step` is the
     distance to the grid point before.

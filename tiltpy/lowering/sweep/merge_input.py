@@ -58,7 +58,7 @@ class MergeInput:
 
     @property
     def gapless(self) -> bool:
-        """Whether there is a row at every time."""
+        """Return whether there is a row at every time."""
         return gapless(self.cursor.rows)
 
     def _start(self, row: LExpr) -> LExpr:
@@ -101,18 +101,18 @@ class MergeInput:
         return cursor.ended.row if isinstance(cursor, StepCursor) else cursor.row
 
     def _has(self, row: LExpr, rows: int) -> LExpr:
-        """Whether there are so many rows after one."""
+        """Return whether there are so many rows after one."""
         return lt(row, sub(self.cursor.rows.last, i64(rows - 1)))
 
     def ready(self) -> LExpr:
-        """Whether it has begun, if it is gapless, and has rows for a run."""
+        """Return whether it has begun, if it is gapless, and has rows for a run."""
         begun = self.cursor.exists if self.gapless else TRUE
         if self.slow:
             return begun
         return conj(begun, self._has(self._before(), self.room + 1))
 
     def continues(self) -> LExpr:
-        """Whether it has rows for another run and for what that loads ahead."""
+        """Return whether it has rows for another run and for what that loads ahead."""
         return TRUE if self.slow else self._has(self.row, self.room)
 
     def latest(self, rows: int) -> LExpr:

@@ -141,7 +141,7 @@ class MergeLoop:
         block.add(While(self._run_continues(), visit.body()))
 
     def _run_continues(self) -> LExpr:
-        """Whether a run continues to the next bound."""
+        """Return whether a run continues to the next bound."""
         open_ = lt(self.bound, self.halt) if self.slow else TRUE
         return conj(lt(self.visits, i64(self.run)), open_)
 

@@ -37,7 +37,7 @@ class MergeVectors:
 
     @property
     def gaps(self) -> bool:
-        """Whether the gaps before rows have visits."""
+        """Return whether the gaps before rows have visits."""
         return self.input.inside is not None
 
     def visit(

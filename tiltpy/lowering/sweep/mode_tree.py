@@ -206,7 +206,7 @@ class ModeTree:
 
 
 class _Climb:
-    """The way from a leaf up to the root, to node `index` of each level."""
+    """A path from a leaf up to the root, through node `index` of each level."""
 
     def __init__(self, tree: ModeTree, block: Block, rank: LExpr) -> None:
         fresh = tree.builder.fresh

@@ -421,7 +421,7 @@ class SweepOperands:
         return leaf
 
     def cut(self, block: Block) -> LExpr:
-        """Whether the object is cut between the visit before and this one."""
+        """Return whether the object is cut between the visit before and this one."""
         moved = {point: cursor.cut(block) for point, cursor in self.cursors.items()}
         return disj(*(self._cuts(block, moved, cut) for cut in self.definition.cuts))
 

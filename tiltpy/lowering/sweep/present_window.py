@@ -99,7 +99,7 @@ class PresentWindow(LeavesRestart):
 
     @property
     def is_mixed(self) -> bool:
-        """Whether rows between `lo` and `hi` may have left the window."""
+        """Return whether rows between `lo` and `hi` may have left the window."""
         in_order = self.rows.layout.fifo or not self.window.leaves_by_end
         return self.bounds or not in_order
 
@@ -113,7 +113,7 @@ class PresentWindow(LeavesRestart):
         self.bounds |= reduction is not None and reduction.bounds
 
     def cut(self, *, bounds: bool) -> LExpr:
-        """Whether other snapshots contribute than at the grid point before.
+        """Return whether other snapshots contribute than at the grid point before.
 
         With `bounds`: or the window cuts one elsewhere.
         """

@@ -97,7 +97,7 @@ class RankCounts:
         return result
 
     def _ranks_before(self, block: Block, value: LExpr, *, beyond: bool) -> Var:
-        """How many ranks are less than a value, or as great if it is `beyond` them.
+        """Count the ranks less than a value, or as great too if it is `beyond` them.
 
         A binary search without branches.
         """

@@ -133,7 +133,7 @@ class RowJoins:
 
     @property
     def _are_adjacent(self) -> bool:
-        """Whether each row touches the one before."""
+        """Return whether each row touches the one before."""
         return self.rows.layout.time in (TimeLayout.SAMPLED, TimeLayout.CONTIGUOUS)
 
     def _end_before(self, row: LExpr) -> LExpr:

@@ -80,7 +80,7 @@ class RunningWindow:
 
     @property
     def keeps_states(self) -> bool:
-        """Whether its states are all that a later call needs of rows before.
+        """Return whether its states are all that a later call needs of rows before.
 
         Structures of all values are not.
         """
@@ -128,7 +128,7 @@ class RunningWindow:
         return self.tracks[element]
 
     def cut(self, element: Expr, *, bounds: bool) -> LExpr:
-        """Whether other snapshots contribute than at the visit before."""
+        """Return whether other snapshots contribute than at the visit before."""
         assert not bounds, "the edges of a window that folds on cut no events"
         track = self.track(element)
         if self.restart is not None:
@@ -200,7 +200,7 @@ class RunningWindow:
         return window
 
     def meets_invariants(self) -> LExpr:
-        """Whether its states meet their invariants, as `take` expects."""
+        """Return whether its states meet their invariants, as `take` expects."""
         if self.restart is not None:
             return TRUE
         return conj(TRUE, *(track.meets_invariants() for track in self.tracks.values()))

@@ -121,7 +121,7 @@ class SortedElements:
         return element_of(block, self.rows, row, self.element, names).scalar
 
     def _is_nan(self, position: LExpr) -> LExpr:
-        """Whether the value at a position is NaN, which stands last."""
+        """Return whether the value at a position is NaN, which stands last."""
         if not self.type.is_float:
             return FALSE
         return eq(load(self.keys, position), Num(2**self.type.bits - 1, U64))

@@ -206,7 +206,7 @@ class TumblingWindow:
     # Cuts
 
     def cut(self, element: Expr, *, bounds: bool) -> LExpr:
-        """Whether other snapshots contribute than at the visit before."""
+        """Return whether other snapshots contribute than at the visit before."""
         assert not bounds
         if element not in self.changed:
             self.names.setdefault(element, set())

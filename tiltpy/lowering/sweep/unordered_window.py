@@ -101,7 +101,7 @@ class UnorderedWindow:
         return self.elements[element]
 
     def cut(self, element: Expr, *, bounds: bool) -> LExpr:
-        """Whether other snapshots contribute than at the visit before.
+        """Return whether other snapshots contribute than at the visit before.
 
         With `bounds`: or one is clipped elsewhere than at the grid point before.
         """

@@ -66,7 +66,7 @@ class EvictableState:
         assign_state(block, self.state, self.code.initial(block))
 
     def meets_invariants(self) -> LExpr:
-        """Whether the state is invariant, which it then stays."""
+        """Return whether the state is invariant, which it then stays."""
         pairs = zip(self.state, self.constants, strict=True)
         same = (eq(state, known) for state, known in pairs if known is not None)
         return conj(lt(i64(0), self.count), *same)
@@ -198,7 +198,7 @@ class Track:
 
     @property
     def sees_evictions(self) -> bool:
-        """Whether it must see each row that leaves."""
+        """Return whether it must see each row that leaves."""
         return self.changed is not None or bool(self.evictable)
 
     def mark(self) -> Var:
@@ -245,7 +245,7 @@ class Track:
             block.add(For(row, first, stop, inner.body()))
 
     def meets_invariants(self) -> LExpr:
-        """Whether every state meets its invariants."""
+        """Return whether every state meets its invariants."""
         states = () if self.filtered else self.evictable.values()
         return conj(TRUE, *(state.meets_invariants() for state in states))
 
@@ -280,7 +280,7 @@ class Track:
         self._merge(block, row, value, block.name("come", value.valid))
 
     def _cheap(self) -> bool:
-        """Whether combining a row in vain costs less than a mispredicted branch."""
+        """Return whether a combine in vain costs less than a mispredicted branch."""
         calls = any(isinstance(node, Call) for node in walk(self.element))
         simple = all(len(aggregate.types) == 1 for aggregate in self.running)
         return simple and not calls and not self.evictable

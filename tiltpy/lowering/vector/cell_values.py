@@ -26,17 +26,17 @@ class Outcome:
 
     @property
     def nullable(self) -> tuple[bool, ...]:
-        """Which columns are fields that may be φ."""
+        """Return the columns that are fields which may be φ."""
         return tuple(field.valid != TRUE for field in self.value.fields) or (False,)
 
     @property
     def complete(self) -> bool:
-        """Whether there is a value in every cell."""
+        """Return whether there is a value in every cell."""
         return self.value.valid == TRUE
 
     @property
     def full(self) -> bool:
-        """Whether each cell is a snapshot of its own."""
+        """Return whether each cell is a snapshot of its own."""
         return self.complete and self.begins is None
 
     def put(self, block: Block, stored: CellArrays, at: LExpr, *, lanes: bool) -> None:

@@ -95,7 +95,7 @@ def _in_lanes(state: State) -> State:
 
 
 class CellSource(Protocol):
-    """Where the cells of a window are in memory."""
+    """Addresses of the cells of a window in memory."""
 
     def lift(self, block: Block, ago: LExpr) -> State:
         """The states of the vector of cells that was taken in so many cells ago."""

@@ -134,12 +134,12 @@ class StreamedObject:
 
     @property
     def complete(self) -> bool:
-        """Whether there is a snapshot in every cell."""
+        """Return whether there is a snapshot in every cell."""
         return self.alive is None
 
     @property
     def always_begins(self) -> bool:
-        """Whether each cell is a snapshot or a gap of its own kind."""
+        """Return whether each cell is a snapshot or a gap of its own kind."""
         return self.begins is None
 
     def set(self, block: Block, value: LoopValue, begins: LExpr | None) -> None:

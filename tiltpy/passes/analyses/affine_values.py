@@ -25,7 +25,7 @@ Factors = Mapping[str, float | None]
 
 @dataclass(frozen=True, slots=True)
 class AffineValue:
-    """What is known of a scalar after a row.
+    """A scalar after a row, as far as it is known.
 
     `reads` are the fields of the state before that have any part in it, those of the
     conditions on its way included. Without `factors` it is not affine.

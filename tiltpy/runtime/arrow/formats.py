@@ -53,12 +53,12 @@ class FileFormat:
 
     @property
     def is_text(self) -> bool:
-        """Whether it is text, whose columns have no types."""
+        """Return whether it is text, whose columns have no types."""
         return self.name in TEXT
 
     @property
     def is_delimited(self) -> bool:
-        """Whether it is text with a header, and a value for each column in a line."""
+        """Return whether it is text with a header, and a line for each row."""
         return self.name in DELIMITERS
 
 

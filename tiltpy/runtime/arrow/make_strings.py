@@ -38,7 +38,7 @@ bytes of the strings that are made of."""
 
 @dataclass(slots=True)
 class StringTable:
-    """What the calls with one key have been computed for so far.
+    """Strings for which the calls with one key have been computed so far.
 
     Each entry has the code of its operand, or of the left one times 2^32 and of the
     right one, and a result, which is arbitrary unless `valid`.

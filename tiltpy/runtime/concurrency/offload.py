@@ -57,7 +57,7 @@ class StopFlag:
 
     @property
     def is_set(self) -> bool:
-        """Whether the kernels shall end."""
+        """Return whether the kernels shall end."""
         return bool(self._flag[0])
 
 

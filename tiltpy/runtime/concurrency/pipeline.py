@@ -105,7 +105,7 @@ class TaskBehind(ForkSafe):
 
     @property
     def is_busy(self) -> bool:
-        """Whether a task may still be running."""
+        """Return whether a task may still be running."""
         return self._begun and self._ended.empty()
 
     def begin(self, task: Callable[[], object]) -> None:

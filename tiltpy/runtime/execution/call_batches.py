@@ -29,17 +29,17 @@ class ChunkTask(Protocol):
 
     @property
     def count(self) -> int:
-        """How many chunks."""
+        """Return the number of chunks."""
 
     @property
     def most(self) -> int:
-        """How many snapshots they may have, where memory is taken for all of them."""
+        """Bound their snapshots, where memory is taken for all of them."""
 
     def table(self, shared: SharedArrays) -> CallTable:
         """Make the calls of the kernel, with memory of a run."""
 
     def results(self, table: CallTable) -> Iterator[Done]:
-        """What was written, when these calls have been made."""
+        """Return what these calls have written, once they are made."""
 
 
 def in_rounds(

@@ -45,11 +45,11 @@ CACHE_LINE = 64
 
 
 class CallRanges(Protocol):
-    """What calls cover. Numbers of one call are ints, those of many are columns."""
+    """Ranges of calls: of one call they are ints, of many they are columns."""
 
     @property
     def count(self) -> int:
-        """How many calls there are."""
+        """Return the number of calls."""
 
     @property
     def slices(self) -> Mapping[str, RowSlices[Any]]:
@@ -62,7 +62,7 @@ class CallRanges(Protocol):
         """The values of a row count."""
 
     def room(self, slot: OutputSlot) -> I64Array | int:
-        """How many entries each call may write to the array of a slot."""
+        """Bound the entries that each call writes to the array of a slot."""
 
 
 @dataclass(slots=True)
@@ -266,11 +266,11 @@ class CallTable:
     # -- what the calls wrote ---------------------------------------------------------
 
     def counts(self, output: str) -> I64Array:
-        """How many snapshots of an output each call wrote."""
+        """Return the number of snapshots of an output that each call wrote."""
         return self.slots[:, self.map.counts[output]]
 
     def column(self, kind: SlotKind) -> I64Array:
-        """What stands in the only slot of a kind, for each call."""
+        """Return the value of the only slot of a kind, for each call."""
         (index,) = (index for index, slot in self.map.numbers if slot.kind is kind)
         return self.slots[:, index]
 
@@ -311,5 +311,5 @@ def join_column(values: Array, flags: Array | None, count: int) -> Column:
 
 
 def is_sparse(array: Array, count: int) -> bool:
-    """Whether so little of an array was written that a copy is better than a view."""
+    """Return whether so little of an array is used that a copy beats a view."""
     return 4 * max(1, count) < array.size

@@ -56,13 +56,13 @@ class DenseOutput:
 
 
 def whole_vectors(signature: Signature) -> int:
-    """Chunks as long as a multiple of this write into their own cells alone."""
+    """Return a length of chunks, of which multiples write their own cells alone."""
     full = (loop for loop in signature.loops if loop.implicit_times)
     return lcm(*(LANES * loop.tdom.precision for loop in full))
 
 
 def alignment(signature: Signature) -> int:
-    """The same, and what they write begins at cache lines."""
+    """Return a length of chunks, of which multiples write whole cache lines."""
     lines = [1]
     for loop in signature.loops:
         if loop.implicit_times:

@@ -67,7 +67,7 @@ class HiddenRows:
         return int(np.count_nonzero(there))
 
     def message(self) -> str | None:
-        """What to tell the user; None where nothing is hidden."""
+        """Return the warning for the user, or None where nothing is hidden."""
         if not self.counts:
             return None
         hidden = " and ".join(

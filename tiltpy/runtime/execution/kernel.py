@@ -79,7 +79,7 @@ class Kernels(Protocol):
 
     @property
     def concatenation(self) -> KeyConcatenation | Refusal:
-        """The way to concatenate keys, or why the rows of each need a call."""
+        """Plan the concatenation of keys, or say why the rows of each need a call."""
 
     def sweep(self, *, baseline: bool = False) -> Kernel:
         """The sweep kernel for any rows, or the baseline kernel."""

@@ -46,7 +46,7 @@ class Domains:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeyedRanges:
-    """What to compute of an output for each key: the columns of `OutputRange`.
+    """Time ranges of an output by key: the columns of `OutputRange`.
 
     Of key `k` the cells of its domain with grid points in `(low[k], high[k]]`.
     """
@@ -130,7 +130,7 @@ def _spans(inputs: Sequence[RowsByKey], count: int) -> tuple[Times, Times, BoolA
 
 
 def rows_by_key(inputs: Mapping[str, RowsByKey], count: int) -> Times:
-    """How many rows of all keyed inputs each key has."""
+    """Count the rows of each key in all keyed inputs."""
     total = np.zeros(count, np.int64)
     for rows in inputs.values():
         if isinstance(rows, Groups):

@@ -1,4 +1,4 @@
-"""What the loops of a sweep kernel cover: grid points of each, rows of each input.
+"""Extents of a sweep kernel's loops: grid points of each, rows of each input.
 
 From facts that cost nothing to find: where the rows of each input lie in time, how many
 there are in a time range (two searches), and what the signature says of each loop.
@@ -280,7 +280,7 @@ def _widen(known: tuple[N, N] | None, needed: tuple[N, N]) -> tuple[N, N]:
 
 
 def ticks_of(buffer: SnapshotBuffer, first: N, stop: N) -> N:
-    """How many ticks the rows from `first` to `stop` of a buffer cover, at most."""
+    """Bound the ticks that the rows from `first` to `stop` of a buffer cover."""
     if isinstance(first, int):
         return int(_ticks_of(buffer, np.array([first]), np.array([stop]))[0])
     return _ticks_of(buffer, first, stop)

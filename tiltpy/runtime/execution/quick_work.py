@@ -44,7 +44,7 @@ def vector_cost(visits: int, outputs: int, costs: RunCosts) -> int:
 
 
 def are_quick(times: Iterable[int], costs: RunCosts) -> bool:
-    """Whether kernels that take such times (nanoseconds) are surely done soon."""
+    """Return whether kernels that take such times (nanoseconds) end soon."""
     return all(total < costs.quick_time for total in accumulate(times))
 
 
@@ -55,7 +55,7 @@ def reads_quickly(
     *,
     allow_sort: bool,
 ) -> bool:
-    """Whether all inputs of a query are surely read soon.
+    """Return whether all inputs of a query are surely read soon.
 
     Frames that do not know their rows may have any number. Rows by key may be folded
     as they come, by which nothing is known of them beforehand.
@@ -76,7 +76,7 @@ def reads_quickly(
 def _is_at_hand(
     declared: Input, binding: InputBinding, unit: Unit | None, *, allow_sort: bool
 ) -> bool:
-    """Whether rows need not be read, for they have been or are shared as they are."""
+    """Return whether rows need no reading: they are read, or shared as they are."""
     if declared.keys:
         return False
     if (

@@ -53,7 +53,7 @@ class RowSlices(Generic[N]):
         return RowSlices(buffer, zero, n, start, keyed=False)
 
     def number(self, kind: SlotKind, column: int) -> N | int:
-        """What the slot of this kind says of the rows, or of their column."""
+        """Return the value of the slot of this kind, for the rows or their column."""
         number: N | int = ROW_NUMBERS[kind](self, column)
         return number
 
@@ -71,7 +71,7 @@ class RowSlices(Generic[N]):
         return RowSlices(self.buffer, begin, stop - first, start, keyed=self.keyed)
 
     def find(self, low: N, high: N) -> tuple[N, N]:
-        """Where the rows are that cover every event which overlaps `(low, high]`.
+        """Find the rows that cover every event which overlaps `(low, high]`.
 
         They are counted from the first of each slice. See `SnapshotBuffer.find`.
         """
@@ -99,7 +99,7 @@ class RowSlices(Generic[N]):
         return choose(first < stop, end - start, 0)
 
     def find_stamped(self, low: N, high: N) -> tuple[N, N]:
-        """Where the rows are that are stamped within `(low, high]`."""
+        """Find the rows that are stamped within `(low, high]`."""
         before = self.buffer.before
         first, stop = (
             most(least(self._count_started(time - before + 1), self.count), 0)
@@ -109,7 +109,7 @@ class RowSlices(Generic[N]):
         return choose(exists, first, 0), choose(exists, most(stop, first), 0)
 
     def find_ending(self, low: N, high: N) -> tuple[N, N]:
-        """Where the rows are that end within `(low, high]`: they do in order."""
+        """Find the rows that end within `(low, high]`, if rows end in order."""
         first, stop = (
             most(least(self._count_ended(time), self.count), 0) for time in (low, high)
         )
@@ -140,7 +140,7 @@ class RowSlices(Generic[N]):
         return starts + buffer.before
 
     def _count_started(self, time: N) -> N:
-        """How many rows of each slice start before a time; of samples maybe more."""
+        """Count the rows of each slice that start before a time, or more of samples."""
         buffer = self.buffer
         if buffer.layout is TimeLayout.SAMPLED:
             return -((self.start - time) // buffer.period)
@@ -151,7 +151,7 @@ class RowSlices(Generic[N]):
         return choose(self.start < time, count, 0)
 
     def _count_ended(self, time: N) -> N:
-        """How many rows of each slice end up to a time; of samples maybe more."""
+        """Count the rows of each slice that end up to a time; of samples maybe more."""
         buffer = self.buffer
         if buffer.layout is TimeLayout.SAMPLED:
             return (time - self.start) // buffer.period
@@ -169,7 +169,7 @@ class RowSlices(Generic[N]):
         return most(least(rows, stop), self.first) - self.first
 
     def _start_of(self, first: N) -> N:
-        """When the row `first` of each slice starts, if that is not stored."""
+        """Return the start of the row `first` of each slice, if that is not stored."""
         buffer = self.buffer
         match buffer.layout:
             case TimeLayout.SAMPLED:

@@ -100,7 +100,7 @@ class RunChunks:
         return np.sort(np.concatenate((cuts, np.array(more, np.int64))))
 
     def _keeps_structures(self) -> bool:
-        """Whether a loop keeps structures of windows."""
+        """Return whether a loop keeps structures of windows."""
         return any(loop.structures for loop in self.signature.loops)
 
     def _align(self, cuts: Times) -> Times:
@@ -142,7 +142,7 @@ class RunChunks:
                 )
 
     def _visits_every_cell(self, low: int, high: int) -> bool:
-        """Whether a loop goes through every cell; `DataError` if those are too many."""
+        """Return whether a loop visits every cell; `DataError` if they are too many."""
         any_cell = False
         for loop in self.signature.loops:
             if loop.every_cell:

@@ -1,4 +1,4 @@
-"""What calls of the sweep kernel cover in a run over time: chunk by chunk, or many."""
+"""Coverage of sweep calls in a run over time: of one chunk, or of many."""
 
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
@@ -52,7 +52,7 @@ class RunCoverage:
 
     @property
     def resumes(self) -> bool:
-        """Whether calls go on from states."""
+        """Return whether calls go on from states."""
         return self._resumed_from is not None
 
     def _find_first_states(self) -> int:
@@ -67,7 +67,7 @@ class RunCoverage:
         return low
 
     def of(self, low: int, high: int) -> Coverage[int]:
-        """What a call covers that owns the time range `(low, high]`.
+        """Return the coverage of a call that owns the time range `(low, high]`.
 
         Who cuts chunks asks first, and then who makes the calls.
         """
@@ -105,7 +105,7 @@ class RunCoverage:
         return works
 
     def _columns(self, low: Times, high: Times) -> Coverage[I64Array]:
-        """What chunks `(low[k], high[k]]` cover: remembered for who makes the calls."""
+        """Cover the chunks `(low[k], high[k]]`, memoised for the calls that follow."""
         for known_low, known_high, coverage in self._known_columns:
             if np.array_equal(known_low, low) and np.array_equal(known_high, high):
                 return coverage
@@ -117,7 +117,7 @@ class RunCoverage:
     def of_chunks(
         self, low: Times, high: Times
     ) -> Iterator[Coverage[int] | Coverage[I64Array]]:
-        """What chunks `(low[k], high[k]]` cover that own any cells, in order."""
+        """Cover those chunks `(low[k], high[k]]` that own any cells, in order."""
         if self.resumes or len(low) < self._costs.column_chunks:
             for start, end in zip(low.tolist(), high.tolist(), strict=True):
                 coverage = self.of(start, end)
@@ -129,7 +129,7 @@ class RunCoverage:
             yield from self._of_many(low[together], high[together])
 
     def _of_many(self, low: Times, high: Times) -> Iterator[Coverage[I64Array]]:
-        """What some chunks cover, in several parts where they could write much."""
+        """Cover some chunks, in several parts where they could write much."""
         owning = np.zeros(len(low), np.bool_)
         for cells in self._cells(low, high).values():
             owning |= cells.some

@@ -1,4 +1,4 @@
-"""How to run: options of the caller, none of which changes a result."""
+"""Options of a run, given by the caller; none of them changes a result."""
 
 import os
 from collections.abc import Callable

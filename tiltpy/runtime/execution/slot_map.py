@@ -37,7 +37,7 @@ class OutputSlot:
 
     @property
     def is_implied(self) -> bool:
-        """Whether nothing is written: the loop's times follow from its visits."""
+        """Return whether times follow from the loop's visits, and are not written."""
         return self.loop.implicit_times and self.kind in TIMES
 
 

@@ -116,7 +116,7 @@ class Stitcher:
 
 
 def _join(pieces: list[Piece]) -> list[Piece]:
-    """The same snapshots in as few pieces as there can be without a copy."""
+    """Join snapshots into as few pieces as there can be without a copy."""
     stitched = pieces[:1]
     for piece in pieces[1:]:
         joined = _joined(stitched[-1], piece)

@@ -52,7 +52,7 @@ class SweepChunks:
 
     @cached_property
     def most(self) -> int:
-        """How many snapshots of their outputs there may be."""
+        """Bound the snapshots of their outputs."""
         return sum(total(self.coverage.capacity[name]) for name in self.coverage.cells)
 
     @cached_property
@@ -81,7 +81,7 @@ class SweepChunks:
         return self._template.renew(shared)
 
     def results(self, table: CallTable) -> Iterator[Done]:
-        """What each call wrote, of each output of which it owns cells."""
+        """Return what each call wrote of each output of which it owns cells."""
         counted = [output.count_snapshots(table) for output in self._outputs]
         for call in range(self.count):
             pieces: dict[str, SnapshotBuffer | JoinedRows] = {}
@@ -105,7 +105,7 @@ class _Snapshots:
 
 
 class _ChunkOutput:
-    """What calls write of an output."""
+    """An output as calls write it."""
 
     def __init__(self, loop: Loop, coverage: Coverage[Any]) -> None:
         self.loop = loop

@@ -43,7 +43,7 @@ EMPTY = Domain(0, 0)
 
 @dataclass(frozen=True, slots=True)
 class OutputRange:
-    """What to compute of an output: the cells with grid points in `(low, high]`.
+    """A time range of an output to compute: cells with grid points in `(low, high]`.
 
     `domain` is the output's whole one, so that a cut there makes no new snapshot. A
     range that is not `final` leaves its last snapshot to the next one.
@@ -61,7 +61,7 @@ class OutputRange:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What the caller of a run gives: the domain, and run-time bounds by name."""
+    """A caller's request: the domain, and run-time bounds by name."""
 
     start: int | None = None
     end: int | None = None
@@ -72,7 +72,7 @@ class Request:
         return self.bounds[bound] if isinstance(bound, str) else bound
 
     def limits(self, tdom: TDom) -> tuple[int | None, int | None]:
-        """Where an output starts and ends at most; None where its rows decide."""
+        """Return the bounds of an output at most; None where its rows decide."""
         start, end = self.resolve(tdom.start), self.resolve(tdom.end)
         if self.start is not None:
             start = self.start if start is None else max(start, self.start)
@@ -162,7 +162,7 @@ class Cells(Generic[N]):
 
     @property
     def some(self) -> Truth:
-        """Which calls own any."""
+        """Return the calls that own any."""
         return self.first <= self.last
 
     def of(self, call: int) -> "Cells[int]":

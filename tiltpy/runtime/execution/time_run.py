@@ -269,7 +269,7 @@ class TimeRun:
             yield f"chunks go on from states{guessed}"
 
     def may_visit(self, most: int) -> bool:
-        """Whether a loop may go beyond its rows, and make more visits than `most`.
+        """Return whether a loop may go beyond its rows, with more visits than `most`.
 
         Told by the length of the time range alone, which costs less than `visits`.
         """

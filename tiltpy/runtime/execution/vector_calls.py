@@ -55,7 +55,7 @@ class VectorCalls(Generic[N]):
         }
 
     def cells(self, loop: Loop) -> N:
-        """How many cells of an output each call computes."""
+        """Count the cells of an output that each call computes."""
         return (self.high - self.low) // loop.tdom.precision
 
     def bytes_of(self, loop: Loop) -> N:
@@ -75,7 +75,7 @@ class VectorCalls(Generic[N]):
         return constant + sum(factor for _, factor in rows) * multiples
 
     def room(self, slot: OutputSlot) -> N:
-        """How many entries each call may write to the array of a slot."""
+        """Bound the entries that each call writes to the array of a slot."""
         if slot.kind in BITS:
             return self.bytes_of(slot.loop)
         return self.cells(slot.loop) + LANES
@@ -136,11 +136,11 @@ class VectorChunks:
         return self._template.renew(shared)
 
     def _is_dense(self, loop: Loop) -> bool:
-        """Whether the calls write an output's values side by side."""
+        """Return whether the calls write an output's values side by side."""
         return loop.implicit_times and self._dense is not None
 
     def results(self, table: CallTable) -> Iterator[Done]:
-        """What the calls wrote: of how many chunks, and the outputs' pieces.
+        """Return how many chunks the calls wrote, and the outputs' pieces.
 
         Dense outputs without a null are one piece.
         """
@@ -159,7 +159,7 @@ class VectorChunks:
             whole = {}
 
     def _whole(self, table: CallTable) -> dict[str, Piece]:
-        """What all calls wrote of dense outputs that have nothing but values."""
+        """Return the values of all calls, of dense outputs that have only values."""
         if self._dense is None:
             return {}
         low = item(self.calls.low, 0) + self._skipped
@@ -178,7 +178,7 @@ class VectorChunks:
         return pieces
 
     def _counts(self, table: CallTable, loop: Loop) -> list[int]:
-        """How many snapshots of an output each call wrote."""
+        """Return the number of snapshots of an output that each call wrote."""
         if loop.implicit_times:
             cells = self.calls.cells(loop)
             return [item(cells, call) for call in range(self.count)]

@@ -71,7 +71,7 @@ class VectorRange:
     seams: int
 
     def fit(self, low: Times, high: Times) -> BoolArray:
-        """Which of some chunks `(low[k], high[k]]` it can compute."""
+        """Select those chunks `(low[k], high[k]]` that it can compute."""
         inside = (self.low <= low) & (high <= self.high)
         begins = (first_low(self.aligned_range, low) == low) | (low == self.low)
         ends = last_high(self.aligned_range, high) == high
@@ -99,7 +99,7 @@ class VectorRange:
 
     @property
     def visits(self) -> int:
-        """How many visits the kernel makes in its time range."""
+        """Count the kernel's visits in its time range."""
         return self.aligned_range.visits(self.high - self.low)
 
     def dense_output(self, low: Times, high: Times) -> DenseOutput | None:
@@ -122,7 +122,7 @@ class VectorRange:
 
     @property
     def call_low(self) -> int:
-        """When the call for the first chunk begins."""
+        """Return the time at which the call for the first chunk begins."""
         return min(self.low, max(self.seams, last_seam(self.aligned_range, self.low)))
 
 
@@ -176,7 +176,7 @@ def _first_cell(kernel: Kernel, low: int, seams: int) -> int:
 
 
 def has_covered(signature: Signature, loop: Loop) -> bool:
-    """Whether an output's snapshots may be longer than a cell."""
+    """Return whether an output's snapshots may be longer than a cell."""
     return any(
         slot.kind is SlotKind.OUT_COVERED and slot.object == loop.name
         for slot in signature.slots

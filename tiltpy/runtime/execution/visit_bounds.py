@@ -27,7 +27,7 @@ MAX_CELLS = 1 << 36
 
 
 class Coverage(Extents[N]):
-    """What calls of a sweep kernel cover, and bounds on their visits."""
+    """The coverage of sweep calls, and bounds on their visits."""
 
     def check_ranked(self) -> None:
         """Refuse what structures of windows cannot number with 32 bits."""
@@ -46,7 +46,7 @@ class Coverage(Extents[N]):
 
     @cached_property
     def rows_read(self) -> N:
-        """How many rows of all inputs each call reads."""
+        """Count the rows of all inputs that each call reads."""
         count = self.zero
         for rows in self.slices.values():
             count = count + rows.count
@@ -64,7 +64,7 @@ class Coverage(Extents[N]):
         return bound
 
     def visits(self, loop: Loop) -> N:
-        """How many visits a loop makes, at most."""
+        """Bound the visits of a loop."""
         first, last = self.extents[loop.name]
         if loop.shape is Shape.ROWS:
             bound = self.rows_of(loop.changes, 0)
@@ -74,7 +74,7 @@ class Coverage(Extents[N]):
         return choose(first > last, 0, bound)
 
     def again(self, loop: Loop) -> N:
-        """How many rows of inputs a loop goes through that recomputes its windows.
+        """Bound the rows of inputs visited by a loop that recomputes its windows.
 
         Windows have as many rows as in the middle of the loop's grid points. Of an
         object that is made on the way nobody knows (`again_made`).
@@ -90,7 +90,7 @@ class Coverage(Extents[N]):
         return self.visits(loop) * rows
 
     def again_made(self, loop: Loop) -> N:
-        """How many snapshots of other objects it goes through so, at most.
+        """Bound the snapshots of other objects that it visits so.
 
         As if those that an object may have were spread evenly over its time. It may
         have few: chunks that are cut by this would make all of it again and again.
@@ -164,7 +164,7 @@ class Coverage(Extents[N]):
                 raise AssertionError(f"no number of a loop: {kind}")
 
     def room(self, slot: OutputSlot) -> N:
-        """How many entries each call may write to the array of a slot."""
+        """Bound the entries that each call writes to the array of a slot."""
         if slot.kind in BITS:  # a byte for each row that a call visits
             first, stop = self.row_range(slot.loop)
             return stop - first

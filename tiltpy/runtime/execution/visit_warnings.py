@@ -1,4 +1,4 @@
-"""What is said of loops before they run: how many visits they make, and why.
+"""Warnings before loops run: how many visits they make, and why.
 
 A loop goes from change to change of what it sees, so its visits are as many as rows.
 But where `t` is used as a number, or a reduction sees where the edges of its window cut
@@ -35,7 +35,7 @@ SHORTER = (
 
 @dataclass(frozen=True, slots=True)
 class LoopVisits:
-    """How many visits a loop makes at most; and at how many rows of its windows.
+    """Bounds on the visits of a loop, and on the rows of its windows.
 
     `gridded` are those that a vector kernel makes instead, and `made` counts snapshots
     in its windows of objects that are made on the way, if they have as many as they
@@ -71,7 +71,7 @@ def describe(source: Query, bound: LoopVisits) -> Iterator[str]:
 
 
 def _each(loop: Loop) -> str:
-    """What a loop makes its visits for."""
+    """Say what a loop makes its visits for."""
     if loop.shape is Shape.ROWS:
         return "each row"
     if not loop.every_cell:
@@ -111,7 +111,7 @@ def _upstream(source: Query, name: str) -> Iterator[TemporalExpr]:
 
 
 def _is_dense(source: Query, name: str) -> bool:
-    """Whether an object has about as many snapshots as the one input it is made of."""
+    """Return whether an object has about as many snapshots as its one input."""
     inputs = {declared.name for declared in source.inputs}
     upstream = list(_upstream(source, name))
     read = {each for made in upstream for each in reads(made)}
@@ -120,7 +120,7 @@ def _is_dense(source: Query, name: str) -> bool:
 
 
 def _time(source: Query, name: str) -> Span:
-    """Where the number `t` stands that an object depends on."""
+    """Find the place of the number `t` that an object depends on."""
     for definition in _upstream(source, name):
         for expr in expressions(definition):
             for node in walk(expr):

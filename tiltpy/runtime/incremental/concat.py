@@ -73,7 +73,7 @@ def drop_before(
 def _sample_numbers(
     pieces: Sequence[SnapshotBuffer], payload: Type
 ) -> list[int] | None:
-    """Which sample each piece starts with; None if they are not of one signal.
+    """Number the first sample of each piece; None if they are not of one signal.
 
     Missing samples become null rows, which only a scalar can be without being there.
     """

@@ -15,7 +15,7 @@ from tiltpy.types import STRING, Type, columns
 def split_last(
     piece: Piece, type: Type, strings: Strings, high: int
 ) -> tuple[list[Piece], Piece]:
-    """What is done of an output's last piece, and what may still be made longer.
+    """Split an output's last piece into what is done and what may still grow.
 
     `strings` is the dictionary of the span, which the latter outlives. The span ends at
     `high`: a row that goes on may be hidden from there by one still to come.

@@ -34,7 +34,7 @@ from tiltpy.types import MAX_TIME, Unit
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How to read an input.
+    """A specification of how to read an input.
 
     `rows` at most at once; the query's `unit`; and `low`: nobody asks for events that
     end by then (None: all are asked for).

@@ -1,4 +1,4 @@
-"""What a streamed run holds at a time: rows of its inputs, and how far outputs are.
+"""The state of a streamed run: rows of its inputs, and progress of its outputs.
 
 An output is done up to some time. What an input must still have follows from how far
 the outputs that are not finished look back.
@@ -48,7 +48,7 @@ class InputSource(ABC):
 
     @property
     def is_at_end(self) -> bool:
-        """Whether no row is to come."""
+        """Return whether no row is to come."""
         return self.feed.ended
 
     @property
@@ -178,7 +178,7 @@ class KeyedInputBuffer(InputSource):
 
     @property
     def is_waiting(self) -> bool:
-        """Whether any rows have come."""
+        """Return whether any rows have come."""
         return bool(self._fresh)
 
     def rows(self) -> list[InputRows]:
@@ -221,18 +221,18 @@ class OutputProgress:
             self.done = self.start
 
     def fixed_start(self, request: Request) -> int | None:
-        """Where the domain starts whatever the rows are; None if they decide."""
+        """Return the start of the domain; None if the rows decide it."""
         starts = request.start, request.resolve(self.definition.tdom.start)
         return max((start for start in starts if start is not None), default=None)
 
     def has_fixed_end(self, request: Request) -> bool:
-        """Whether the domain ends where it does whatever the rows are."""
+        """Return whether the domain ends where it does whatever the rows are."""
         end = request.resolve(self.definition.tdom.end)
         return request.end is not None or end is not None
 
     @property
     def awaits_rows(self) -> bool:
-        """Whether it needs the next row of an input, whenever that comes."""
+        """Return whether it needs the next row of an input, whenever that comes."""
         return any(boundary.ahead.rows for boundary in self.reach.values())
 
     def needs_from(self, name: str, time: int) -> int:

@@ -55,7 +55,7 @@ class InputBinding:
 
     @property
     def is_immutable(self) -> bool:
-        """Whether the frame cannot change, so that the binding may serve several runs.
+        """Return whether the frame cannot change, so that several runs may share it.
 
         Any other frame has a binding for each run.
         """

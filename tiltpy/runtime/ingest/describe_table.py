@@ -1,4 +1,4 @@
-"""What a table looks like to a query: its times, keys, values, and its pace."""
+"""A table as a query sees it: its times, keys, values, and its pace."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +25,7 @@ COUNTS = {"m": (1, 5, 15), "h": (1, 6), "d": (1, 7, 30)}
 
 @dataclass(frozen=True, slots=True)
 class TableDescription:
-    """What a query over a table has to know of it."""
+    """Facts that a query over a table needs."""
 
     time: str
     key: str | None

@@ -174,7 +174,7 @@ class Beside:
     def of(
         made: KeyedSnapshots, owned: Cells[I64Array], loop: Loop, edges: RangeEdges
     ) -> "Beside":
-        """What calls made, without those that begin before their seam."""
+        """Return the snapshots of calls, without those that begin before their seam."""
         behind = edges.before + 1
         begun = made.counts.cumsum() - made.counts
         reach = np.full(len(behind), EARLIEST)
@@ -192,16 +192,16 @@ class Beside:
         return Beside(made, edges, reach)
 
     def _count_before(self) -> I64Array:
-        """How many of them stand before each time range."""
+        """Count those before each time range."""
         counts: I64Array = self.made.counts.cumsum()[self.edges.before]
         return counts
 
     def count_between(self) -> I64Array:
-        """How many stand between each time range and the one before it."""
+        """Count those between each time range and the one before it."""
         return np.diff(self._count_before(), prepend=0)
 
     def count_behind(self) -> int:
-        """How many stand behind the last time range."""
+        """Count those behind the last time range."""
         return int(self.made.counts.sum() - self._count_before()[-1])
 
     def places(self, counts: I64Array, domains: Domains) -> tuple[KeyRanges, I64Array]:

@@ -1,4 +1,4 @@
-"""How far an output of a run in parts is for each key, and its open snapshots.
+"""Progress by key of an output that is run in parts, and its open snapshots.
 
 All keys have one clock: the time up to which all inputs are complete. A key's domain
 ends with its own rows, and may end later with its next row. So what comes behind it is
@@ -78,7 +78,7 @@ class RowEdges:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeyPlan:
-    """What an evaluation does for some keys.
+    """The work of an evaluation for some keys.
 
     `codes` are theirs, `ends` where their domains end so far, on the grid; `ranges`
     go on behind them where the clock, `limit`, does.

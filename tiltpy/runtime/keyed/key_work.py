@@ -44,7 +44,7 @@ class KeyWork:
 
     @property
     def beyond_rows(self) -> bool:
-        """Whether a loop may have far more to do than there are rows."""
+        """Return whether a loop may have far more to do than there are rows."""
         return any(loop.beyond_rows for loop in self.signature.loops)
 
     def _visits(self) -> Iterator[tuple[Loop, I64Array, I64Array, I64Array]]:

@@ -106,12 +106,12 @@ class KeyedRun:
 
     @property
     def whole(self) -> bool:
-        """Whether all of each key's domain is computed."""
+        """Return whether all of each key's domain is computed."""
         return self._ranges is None
 
     @cached_property
     def ranges(self) -> Mapping[str, KeyedRanges]:
-        """What to compute of each output for each key."""
+        """Return the time ranges of each output for each key."""
         if self._ranges is not None:
             return self._ranges
         return {name: self._whole(name) for name in self.query.outputs}
@@ -195,7 +195,7 @@ class KeyedRun:
 
     @cached_property
     def concatenation(self) -> Concatenation | Refusal:
-        """The way to concatenate keys, or the reason why none are."""
+        """Return the plan to concatenate keys, or the reason why none are."""
         if not are_many(self.count, self._loops, self.costs):
             return Refusal(f"there are no more than {self.count:,} keys")
         if not self.whole or self.states is not None:
@@ -313,7 +313,7 @@ class KeyedRun:
 
     @property
     def beyond_rows(self) -> bool:
-        """Whether a loop may have far more to do than there are rows."""
+        """Return whether a loop may have far more to do than there are rows."""
         return any(loop.beyond_rows for loop in self.kernels.sweep().signature.loops)
 
     def visits(self) -> dict[str, LoopVisits]:

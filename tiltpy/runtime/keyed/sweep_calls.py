@@ -85,7 +85,7 @@ class SweepBatch:
         }
 
     def _snapshots(self, loop: Loop, table: CallTable) -> KeyedSnapshots:
-        """What a loop wrote in all calls."""
+        """Return the snapshots that a loop wrote in all calls."""
         counts = table.counts(loop.name).copy()
         n = int(counts.sum())
         values = table.arrays[SlotKind.OUT_VALUES, loop.name, 0].array

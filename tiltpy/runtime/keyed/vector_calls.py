@@ -50,7 +50,7 @@ class RangeEdges:
     def cells(
         self, tdom: TDom, ranges: KeyedRanges, grids: KeyVectorRanges
     ) -> Cells[I64Array]:
-        """Which cells of an output each call computes."""
+        """Return the range of an output's cells that each call computes."""
         whole = ranges.cells(tdom)
         first, last = whole.first[self.keys], whole.last[self.keys]
         served, behind = grids.some, self.before + 1

@@ -42,7 +42,7 @@ class KeyVectorRanges:
 
     @property
     def some(self) -> BoolArray:
-        """Which keys it serves."""
+        """Return the keys that it serves."""
         return self.low < self.high
 
     def of(self, keys: I64Array) -> "KeyVectorRanges":
@@ -51,7 +51,7 @@ class KeyVectorRanges:
 
     @property
     def counts_values(self) -> bool:
-        """Whether its loops keep structures of windows, which count values."""
+        """Return whether its loops keep structures of windows, which count values."""
         return any(loop.structures for loop in self.kernel.signature.loops)
 
     def pays(self, rows: Times, cells_per_row: int) -> BoolArray:

@@ -38,7 +38,7 @@ class PaneSnapshots:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Events:
-    """Which keys have events, when the first begins, and when the last pane ends."""
+    """Keys that have events, the first event's start, and the last pane's end."""
 
     keys: I64Array
     starts: Times
@@ -102,7 +102,7 @@ class PaneAggregate:
     # Where each key's output is
 
     def events(self) -> Events:
-        """What is known of each key that has an event."""
+        """Describe the events of each key that has any."""
         first, last = self._panes()
         keys = np.flatnonzero(last >= 0)
         ends = self.matrices.grid.ends(self.matrices.panes.first + last[keys])
@@ -149,7 +149,7 @@ class PaneAggregate:
             last[any_there] = high - 1 - there[::-1].argmax(axis=0)[any_there]
 
     def _starts(self, first: I64Array, keys: I64Array) -> Times:
-        """When the first event of each key begins, which is in that pane."""
+        """Return the start of each key's first event, which is in that pane."""
         panes = np.flatnonzero(np.bincount(first[keys]))
         bounds = self.matrices.panes.rows
         sizes = bounds[panes + 1] - bounds[panes]
@@ -173,7 +173,7 @@ class PaneAggregate:
         return starts
 
     def _are_events(self, rows: I64Array) -> BoolArray | slice:
-        """Which rows are events."""
+        """Return which rows are events."""
         if not self.matrices.aggregation.nulls:
             return slice(None)
         (column,) = self.matrices.rows.columns
@@ -189,7 +189,7 @@ class PaneAggregate:
         return codes
 
     def _starts_of(self, rows: I64Array) -> Times:
-        """When some rows begin."""
+        """Return the starts of some rows."""
         buffer = self.matrices.rows
         if buffer.layout is TimeLayout.SAMPLED:
             starts: Times = buffer.start + rows * buffer.period
@@ -201,7 +201,7 @@ class PaneAggregate:
         return starts
 
     def _domains(self, events: Events) -> tuple[Times, Times]:
-        """Where the output is wanted for each key, as for one without keys."""
+        """Return the domain of the output for each key, as for one without keys."""
         start, end = self.request.limits(self.tdom)
         count = len(events.keys)
         starts = events.starts if start is None else np.full(count, start)

@@ -128,7 +128,7 @@ def cut_panes(grid: TimeGrid, buffer: SnapshotBuffer) -> Panes | None:
 
 
 def _inside_panes(grid: TimeGrid, buffer: SnapshotBuffer) -> bool:
-    """Whether each row is in one pane; a look at all of them, if they are no points."""
+    """Test whether each row is in one pane; points are, and need no test."""
     if buffer.points:
         return True
     starts, ends = buffer.times()
@@ -237,6 +237,6 @@ class PaneCalls:
         return self._width
 
     def room(self, slot: OutputSlot) -> int:
-        """How many entries a call writes to the array of a slot."""
+        """Bound the entries that a call writes to the array of a slot."""
         del slot
         return self._size

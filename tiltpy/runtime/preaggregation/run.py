@@ -199,7 +199,7 @@ def plan_folds(
 
 
 def _layout(buffer: SnapshotBuffer) -> Layout:
-    """What the kernels are specialised for: nulls, and whether rows may overlap."""
+    """Return what kernels are specialised for: nulls, and rows that may overlap."""
     overlap = buffer.layout is TimeLayout.OVERLAPPING
     time = TimeLayout.OVERLAPPING if overlap else TimeLayout.SAMPLED
     return Layout(time, tuple(column.validity is not None for column in buffer.columns))
@@ -254,7 +254,7 @@ class Fold:
 
     @property
     def narrow(self) -> bool:
-        """Whether counts in a pane are small."""
+        """Return whether counts in a pane are small."""
         return self.panes.longest < NARROW
 
     def fill(

@@ -118,7 +118,7 @@ class TimeOrderedRows:
 
     @cached_property
     def _distinct(self) -> int:
-        """How many keys a sample has."""
+        """Count the keys of a sample."""
         rows = plain_array(self._sample())
         keys = encode_keys([column.take(rows) for column in self.columns])
         return len(np.unique(keys.codes))
@@ -217,7 +217,7 @@ def _read(
 def _in_order(
     declared: Input, stamps: Stamps, order: tuple[str, ...], table: pa.Table
 ) -> bool:
-    """Whether rows are in order of start, and of what breaks ties."""
+    """Return whether rows are in order of start, and of what breaks ties."""
     if not stamps.in_order:
         return False
     ties = tuple((name, flat_column(declared.name, table, name)) for name in order)

@@ -72,7 +72,7 @@ class _OutputFile:
 
     @property
     def is_full(self) -> bool:
-        """Whether it has all rows that are wanted."""
+        """Return whether it has all rows that are wanted."""
         return self.total == self._limit
 
     def add(self, table: pa.Table) -> None:

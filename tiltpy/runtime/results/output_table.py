@@ -181,7 +181,7 @@ class OutputTable:
         return offload(partial(self._windows, self.grid, time))
 
     def _times(self) -> tuple[Times, Times]:
-        """When the snapshots start and end, in ticks."""
+        """Return the starts and ends of the snapshots, in ticks."""
         times = [piece.times() for piece in self._lazy.rows.pieces]
         none = np.zeros(0, np.int64)
         starts = np.concatenate([none, *(begun for begun, _ in times)])

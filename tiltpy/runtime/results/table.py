@@ -67,7 +67,7 @@ class LazyRows:
 
     @property
     def is_made(self) -> bool:
-        """Whether the snapshots have been made."""
+        """Return whether the snapshots have been made."""
         return isinstance(self._source, OutputRows)
 
     def __reduce__(self) -> tuple[type["LazyRows"], tuple[OutputRows]]:
