@@ -30,7 +30,7 @@ class PlottedKey:
 
 @dataclass(frozen=True, slots=True)
 class KeyCount:
-    """How many keys of an output are drawn, how many it has, and its first ones."""
+    """Numbers of keys of an output: drawn ones, all, and names of the first."""
 
     name: str
     drawn: int
