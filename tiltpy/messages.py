@@ -1,4 +1,4 @@
-"""Names and types in messages: the nearest known name, the right article."""
+"""Names and types in messages: the nearest known name, articles, plurals."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -51,3 +51,8 @@ def article(noun: object) -> str:
     """Put the article before a noun: `a bool`, `an i64`, `an f32`, `a u8`."""
     text = str(noun)
     return f"an {text}" if text[:1] in "aeio" or text in ("f32", "f64") else f"a {text}"
+
+
+def counted(number: int, noun: str) -> str:
+    """Put a number before a noun: `1 snapshot`, `1,024 snapshots`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

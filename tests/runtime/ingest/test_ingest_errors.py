@@ -121,6 +121,10 @@ def test_bad_times() -> None:
     check(table, m(), message, "ts", 1, "s")
     message = "the query has no unit and counts plain ticks; write `unit ms`"
     check(table, m(), message, "ts")
+    fine = pa.array([60_000_000_000, 90_000_000_000], pa.timestamp("ns"))
+    table = pa.table({"ts": fine, "v": [1, 2]})
+    message = 'write `unit s` in the query (in Python `compile(..., unit="s")`)'
+    check(table, m(), message, "ts", 1, "m")
     nulls = pa.table({"ts": pa.array([1, None], pa.timestamp("s")), "v": [1, 2]})
     check(nulls, m(), "the time is null", "ts", 1, "s")
     check(pa.table({"t": [1, None], "v": [1, 2]}), m(), "the time is null", "t", 1)

@@ -72,7 +72,9 @@ def test_what_is_printed() -> None:
     )
     assert str(one(12)).endswith("\n12 snapshots, the first 10 shown")
     assert str(two()).count("\n\n~p\n") == 1
+    assert str(one(1)).endswith("\n1 snapshot")
     assert repr(one()).startswith("<output 'o': 3 snapshots")
+    assert repr(one(1)).startswith("<output 'o': 1 snapshot (")
 
 
 @pytest.mark.parametrize("name", ["o.any", "o"])

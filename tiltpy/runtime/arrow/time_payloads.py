@@ -17,6 +17,7 @@ from tiltpy.runtime.arrays.views import column_array, integers_of
 from tiltpy.runtime.arrow.timestamps import (
     OutputStamp,
     StampType,
+    advise_unit,
     find_outside,
     format_stamp,
     of_tick,
@@ -119,8 +120,7 @@ def _divide_exactly(column: TickColumn, raw: Integers, factor: int) -> Integers:
         )
         raise column.error(
             f"{_format_value(column, int(raw[row]))} is no whole number of ticks"
-            f"{of_tick(column.tick)}; write `unit {finer}` in the query, or round the "
-            "column",
+            f"{of_tick(column.tick)}; {advise_unit(raw, finer)}, or round the column",
             row,
         )
     return whole

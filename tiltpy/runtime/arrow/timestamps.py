@@ -211,11 +211,25 @@ def _divide(
     if row is not None:
         raise column.error(
             f"stamp {format_stamp(int(raw[row]), kind)} is no whole number of ticks"
-            f"{of_tick(column.tick)}; write `unit {kind.unit}` in the query, or "
-            "round the column",
+            f"{of_tick(column.tick)}; {advise_unit(raw, kind.unit)}, or round the "
+            "column",
             row,
         )
     return ticks
+
+
+def advise_unit(raw: NDArray[np.integer], unit: Unit | None) -> str:
+    """Advise the coarsest unit of which integers of a `unit` are whole numbers.
+
+    Integers of no unit count as nanoseconds.
+    """
+    step = int(np.gcd.reduce(raw.astype(np.int64))) * NANOSECONDS[unit or "ns"]
+    whole = [other for other, size in NANOSECONDS.items() if step % size == 0]
+    coarsest = max(whole, key=NANOSECONDS.__getitem__)
+    return (
+        f"write `unit {coarsest}` in the query "
+        f'(in Python `compile(..., unit="{coarsest}")`)'
+    )
 
 
 def _multiply(raw: NDArray[np.integer], factor: int) -> Times:

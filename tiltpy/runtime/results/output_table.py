@@ -22,6 +22,7 @@ from tiltpy.argument_checks import (
 from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.errors import ArgumentError, TiltError
 from tiltpy.html import TextPrinter
+from tiltpy.messages import counted
 from tiltpy.runtime.arrays.dictionary import NO_STRINGS, Strings
 from tiltpy.runtime.arrays.dtypes import Times
 from tiltpy.runtime.arrow.timestamps import OutputStamp
@@ -283,7 +284,7 @@ class OutputTable:
     def __repr__(self) -> str:
         fields = ", ".join(f"{field.name}: {field.type}" for field in self.schema)
         return escape_text(
-            f"<output '{self.name}': {self.num_rows:,} snapshots ({fields})>"
+            f"<output '{self.name}': {counted(self.num_rows, 'snapshot')} ({fields})>"
         )
 
     def __str__(self) -> str:
@@ -291,7 +292,7 @@ class OutputTable:
         from tiltpy.runtime.arrow.display import format_text  # noqa: PLC0415 - late
 
         head = self.head()
-        count = f"{self.num_rows:,} snapshots"
+        count = counted(self.num_rows, "snapshot")
         count += f", the first {len(head)} shown" if len(head) < self.num_rows else ""
         return f"~{escape_text(self.name)}\n{format_text(head)}\n{count}"
 
@@ -301,5 +302,5 @@ class OutputTable:
     def _repr_html_(self) -> str:
         from tiltpy.runtime.arrow.display import format_html  # noqa: PLC0415 - late
 
-        title = f"{self.name}: {self.num_rows:,} snapshots"
+        title = f"{self.name}: {counted(self.num_rows, 'snapshot')}"
         return format_html(self.to_arrow(), title)
