@@ -53,6 +53,6 @@ def article(noun: object) -> str:
     return f"an {text}" if text[:1] in "aeio" or text in ("f32", "f64") else f"a {text}"
 
 
-def counted(number: int, noun: str) -> str:
+def quantity(number: int, noun: str) -> str:
     """Put a number before a noun: `1 snapshot`, `1,024 snapshots`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -46,41 +46,6 @@ def test_gain_since_yesterdays_close() -> None:
     agree(recipe("gain", frame), (price / close - 1).dropna())
 
 
-def test_crossing_averages() -> None:
-    frame = rows(4, 5)[["time", "value"]].rename(columns={"value": "x"})
-    x = frame.set_index("time").x
-    fast, slow = (x.ewm(alpha=alpha, adjust=False).mean() for alpha in (0.5, 0.25))
-    above = fast > slow
-    crosses = (above != above.shift()) & (np.arange(ROWS) > 0)
-    agree(recipe("cross", frame), above[crosses].map({True: 1, False: -1}))
-
-
-def test_sessions() -> None:
-    frame = rows(5, 20)[["time", "user", "kind"]].rename(columns={"kind": "click"})
-    gaps = frame.groupby("user").time.diff()
-    number = (~(gaps <= 30)).groupby(frame.user).cumsum().rename("number")
-    grouped = frame.groupby(["user", number])
-    expected = grouped.time.agg(["first", "last", "count"])
-    expected["page"] = grouped.click.first()
-    expected.index = pd.MultiIndex.from_arrays(
-        [expected.index.get_level_values("user"), expected["last"]]
-    )
-    found = recipe("session", frame)
-    assert found.pop("page").tolist() == expected.pop("page").tolist()
-    agree(found, expected)
-
-
-def test_a_switch_that_settles() -> None:
-    rng = np.random.default_rng(6)
-    frame = rows(6, 5)[["time"]].assign(switch=rng.integers(0, 2, ROWS).astype(bool))
-    signal = frame.set_index("time").switch
-    ticks = signal.reindex(range(signal.index[0], signal.index[-1] + 1)).ffill()
-    run = (ticks != ticks.shift()).cumsum()
-    sure = ticks.groupby(run).cumcount() >= 2
-    position = ticks[sure].reindex(ticks.index).ffill().dropna()
-    agree(recipe("position", frame), at_its_end(position))
-
-
 def test_two_limits() -> None:
     rng = np.random.default_rng(7)
     frame = rows(7, 5)[["time"]].assign(heat=rng.integers(10, 40, ROWS) * 1.0)
@@ -142,25 +107,3 @@ def test_filters() -> None:
     agree(recipe("low", frame), x.ewm(alpha=0.25, adjust=False).mean())
     agree(recipe("band", frame), by_loop(x, band_pass()))
     agree(recipe("rounded", frame), by_loop(x, kalman()).round(2))
-
-
-def test_the_rate_of_a_counter() -> None:
-    rng = np.random.default_rng(11)
-    sent = np.cumsum(rng.integers(0, 50, ROWS)) % 500 * 1.0
-    frame = rows(11, 9)[["time"]].assign(sent=sent)
-    counter = frame.set_index("time").sent
-    grown = counter.diff().where(counter >= counter.shift(), counter)
-    agree(recipe("rate", frame), (grown / counter.index.diff())[1:])
-
-
-def test_a_funnel() -> None:
-    frame = rows(12, 20)[["time", "kind", "user"]].rename(columns={"kind": "event"})
-    buys, views = (frame[frame.event == kind] for kind in ("buy", "view"))
-    views = views.assign(seen=views.time)
-    both = pd.merge_asof(
-        *(buys, views), on="time", by="user", tolerance=60, allow_exact_matches=False
-    ).dropna(subset="seen")
-    agree(
-        recipe("bought", frame),
-        (both.time - both.seen).set_axis([both.user, both.time]).sort_index(),
-    )

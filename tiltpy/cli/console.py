@@ -10,7 +10,7 @@ from tiltpy.cli.arguments import ArgumentsError, parameters
 from tiltpy.colors import BOLD, has_colors, paint, paint_message, paint_preview
 from tiltpy.errors import QueryError, TiltError, TiltWarning
 from tiltpy.frontend.surface.size_limits import read_start
-from tiltpy.messages import counted
+from tiltpy.messages import quantity
 from tiltpy.runtime.arrow.display import format_values
 from tiltpy.visible import escape_lines, escape_text
 
@@ -121,4 +121,4 @@ def format_preview(table: Any, rows: int = ROWS, count: int | None = None) -> st
     ]
     count = len(table) if count is None else count
     note = f", the first {rows} shown" if count > rows else ""
-    return "\n".join([*lines, counted(count, "snapshot") + note])
+    return "\n".join([*lines, quantity(count, "snapshot") + note])

@@ -14,7 +14,7 @@ from tiltpy.cli.console import ROWS, note, say_preview
 from tiltpy.cli.run_options import check_distinct_paths, check_output_path
 from tiltpy.cli.text_options import PIPE, is_pipe, read_output_format
 from tiltpy.memory_sizes import format_size
-from tiltpy.messages import counted
+from tiltpy.messages import quantity
 from tiltpy.runtime.arrow.formats import FileFormat, for_pipes
 from tiltpy.runtime.results.file_sink import (
     FileTarget,
@@ -114,7 +114,7 @@ def write_outputs(
             if isinstance(target, FileTarget):
                 size = f" ({format_size(target.path.stat().st_size)})"
             of_name = f" of ~{name}" if len(counts) > 1 else ""
-            note(f"wrote {counted(count, 'snapshot')}{of_name} to {target}{size}")
+            note(f"wrote {quantity(count, 'snapshot')}{of_name} to {target}{size}")
 
     return (lambda: None) if args.quiet else say_written
 

@@ -115,7 +115,7 @@ def _divide_exactly(column: TickColumn, raw: Integers, factor: int) -> Integers:
     broken = whole * factor != raw
     if broken.any():
         row = int(broken.argmax())
-        finer = (
+        finer: Unit = (
             "ms" if pa.types.is_date64(column.array.type) else column.array.type.unit
         )
         raise column.error(

@@ -22,7 +22,7 @@ from tiltpy.argument_checks import (
 from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.errors import ArgumentError, TiltError
 from tiltpy.html import TextPrinter
-from tiltpy.messages import counted
+from tiltpy.messages import quantity
 from tiltpy.runtime.arrays.dictionary import NO_STRINGS, Strings
 from tiltpy.runtime.arrays.dtypes import Times
 from tiltpy.runtime.arrow.timestamps import OutputStamp
@@ -284,7 +284,7 @@ class OutputTable:
     def __repr__(self) -> str:
         fields = ", ".join(f"{field.name}: {field.type}" for field in self.schema)
         return escape_text(
-            f"<output '{self.name}': {counted(self.num_rows, 'snapshot')} ({fields})>"
+            f"<output '{self.name}': {quantity(self.num_rows, 'snapshot')} ({fields})>"
         )
 
     def __str__(self) -> str:
@@ -292,7 +292,7 @@ class OutputTable:
         from tiltpy.runtime.arrow.display import format_text  # noqa: PLC0415 - late
 
         head = self.head()
-        count = counted(self.num_rows, "snapshot")
+        count = quantity(self.num_rows, "snapshot")
         count += f", the first {len(head)} shown" if len(head) < self.num_rows else ""
         return f"~{escape_text(self.name)}\n{format_text(head)}\n{count}"
 
@@ -302,5 +302,5 @@ class OutputTable:
     def _repr_html_(self) -> str:
         from tiltpy.runtime.arrow.display import format_html  # noqa: PLC0415 - late
 
-        title = f"{self.name}: {counted(self.num_rows, 'snapshot')}"
+        title = f"{self.name}: {quantity(self.num_rows, 'snapshot')}"
         return format_html(self.to_arrow(), title)
