@@ -123,9 +123,12 @@ NaN. `min` and `max` let NaN through and order -0 before +0."""
 
 
 StringTest = Literal["starts_with", "ends_with", "contains", "matches"]
-STRING_TESTS: tuple[StringTest, ...] = (
-    "starts_with", "ends_with", "contains", "matches",
-)  # fmt: skip
+STRING_TESTS: dict[StringTest, str] = {
+    "starts_with": "Whether a string starts with another.",
+    "ends_with": "Whether a string ends with another.",
+    "contains": "Whether a string has another in it.",
+    "matches": "Whether a regular expression (RE2) matches anywhere in a string.",
+}
 """Questions about a string that a constant one decides: `matches` takes a regular
 expression (RE2), which may match anywhere. They are asked once for each string that
 there is, and looked up in the loop."""

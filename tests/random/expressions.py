@@ -232,7 +232,7 @@ class ExpressionWriter:
             )
         if drawn < 0.6:
             return self.member(value, STRING)
-        test = self.random.choice(STRING_TESTS)
+        test = self.random.choice(list(STRING_TESTS))
         if test == "matches":
             word = self.random.choice(PATTERNS)
         return MatchString(test, value, word, BOOL)

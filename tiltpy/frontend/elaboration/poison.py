@@ -68,11 +68,14 @@ class ErrorLog:
         self.poisoned.update(names)
 
     def raise_errors(self) -> None:
-        """Raise a QueryErrors with each error once, in order of the text."""
-        if not self.errors:
-            return
+        """Raise a QueryErrors if there are errors."""
+        if self.errors:
+            raise QueryErrors(self.ordered_errors())
+
+    def ordered_errors(self) -> list[QueryError]:
+        """List each error once, in order of the text."""
         in_order = sorted(self.errors, key=lambda e: (e.span.start, e.span.end))
         distinct = {(e.code, e.message, e.span): e for e in reversed(in_order)}
         for error in distinct.values():
             use_own_names(error)
-        raise QueryErrors(list(reversed(distinct.values()))[:MAX_ERRORS])
+        return list(reversed(distinct.values()))[:MAX_ERRORS]

@@ -8,7 +8,7 @@ alone, since its errors would only repeat the first.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
@@ -68,7 +68,32 @@ def elaborate(
             check_statements(program.statements)
         except QueryError as error:
             raise QueryErrors([error]) from None
-    return _QueryElaborator(program, overrides).elaborate_query()
+    elaborator = _QueryElaborator(program, overrides)
+    query = elaborator.elaborate_query()
+    elaborator.log.raise_errors()
+    return query
+
+
+@dataclass(frozen=True, slots=True)
+class PartialQuery:
+    """The right part of a query, None where it is too large, and all errors.
+
+    What refers to a definition with an error is left out, too.
+    """
+
+    query: Query | None
+    errors: tuple[QueryError, ...]
+
+
+def elaborate_partially(program: syntax.Program) -> PartialQuery:
+    """Elaborate what is right of a query, for editors; it raises no errors."""
+    try:
+        check_statements(program.statements)
+    except QueryError as error:
+        return PartialQuery(None, (error,))
+    elaborator = _QueryElaborator(program, {})
+    query = elaborator.elaborate_query()
+    return PartialQuery(query, tuple(elaborator.log.ordered_errors()))
 
 
 class _QueryElaborator:
@@ -83,6 +108,7 @@ class _QueryElaborator:
         self.expansion = Expansion()
 
     def elaborate_query(self) -> Query:
+        """Elaborate all that has no error; errors are in the log."""
         unit = self._read_unit()
         times = self._read_params(unit)
         inputs = self._read_inputs(times)
@@ -100,7 +126,6 @@ class _QueryElaborator:
         scope = Scope("t", times, functions)
         definitions = self._elaborate_definitions(scope, inputs, domains)
         outputs = self._read_outputs(definitions, inputs)
-        self.log.raise_errors()
         cells = {definition.tdom.cells for definition in definitions}
         query = Query(
             unit,
@@ -109,9 +134,9 @@ class _QueryElaborator:
             outputs,
             reductions=(*reductions.values(), *library.used_reductions()),
         )
-        growing = find_string_uses(query).find_growth()
-        if growing is not None:
-            raise QueryErrors([endless_strings(growing)])
+        if not self.log.errors:
+            growing = find_string_uses(query).find_growth()
+            self.log.errors += [endless_strings(growing)] if growing else []
         return query
 
     def _statements(self, kind: type[_Node]) -> list[_Node]:

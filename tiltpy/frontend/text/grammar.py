@@ -11,6 +11,7 @@ import sys
 from contextlib import suppress
 from functools import cache
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
@@ -32,14 +33,19 @@ _NO_TABLES = (
 """Errors of lark for data that are no tables, or ask for a module that is not there."""
 
 
-def grammar_file(name: str) -> str:
-    """Read a file of `grammar/`.
+def grammar_path(name: str) -> Traversable:
+    """Find a file of `grammar/`.
 
     That folder is a part of the installed package, and lies beside it in a clone.
     """
     installed = files("tiltpy") / "grammar" / name
     in_clone = Path(__file__).parents[3] / "grammar" / name
-    return (installed if installed.is_file() else in_clone).read_text(encoding="utf-8")
+    return installed if installed.is_file() else in_clone
+
+
+def grammar_file(name: str) -> str:
+    """Read a file of `grammar/`."""
+    return grammar_path(name).read_text(encoding="utf-8")
 
 
 def grammar_text() -> str:

@@ -39,6 +39,13 @@ def read_program(source: Source) -> syntax.Program:
     )
 
 
+def read_fragment(source: Source, fragment: Fragment) -> tuple[syntax.Statement, ...]:
+    """Read the statements of a part of a text; none where it does not parse."""
+    reader = _ProgramReader(source)
+    reader.read_alone(fragment)
+    return tuple(reader.statements)
+
+
 def read_expression(source: Source) -> syntax.Expr:
     """Read a text that is one expression."""
     expr: syntax.Expr = _read_rule(source, "expr")
