@@ -111,7 +111,7 @@ def test_help_is_a_command_too(capsys: pytest.CaptureFixture[str]) -> None:
     ("words", "found"),
     [
         (["r"], ["run"]),
-        (["", ], ["run", "plot", "check", "explain", "fmt", "new", "completion",
+        (["", ], ["run", "plot", "check", "explain", "fmt", "new", "lsp", "completion",
                   "--help", "--version"]),
         (["run", "--outp"], ["--output", "--output-format"]),
         (["run", ""], ["@files"]),

@@ -31,6 +31,7 @@ from tiltpy.cli.completion import (
 from tiltpy.cli.console import FAILED, report, report_line, report_warning
 from tiltpy.cli.explain import add_explain_arguments, explain
 from tiltpy.cli.fmt import add_fmt_arguments, fmt
+from tiltpy.cli.lsp import add_lsp_arguments, lsp
 from tiltpy.cli.new import add_new_arguments, new
 from tiltpy.cli.plot import add_plot_arguments, plot
 from tiltpy.cli.run import add_run_arguments, run
@@ -106,6 +107,7 @@ def build_parser() -> _Parser:
         ("explain", explain, add_explain_arguments, "show what a query compiles to"),
         ("fmt", fmt, add_fmt_arguments, "rewrite queries in the standard format"),
         ("new", new, add_new_arguments, "write a query for a file to start from"),
+        ("lsp", lsp, add_lsp_arguments, "serve an editor: errors, names, completion"),
         (
             "completion",
             completion,
