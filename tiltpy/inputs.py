@@ -92,7 +92,7 @@ def bind(
 ) -> BoundFrame:
     """Bind a frame for `run`, with what the declaration of the input leaves open.
 
-    `time` is the column of time stamps; `lifetime` says how long a row is valid:
+    `time` is the column of timestamps; `lifetime` says how long a row is valid:
     `point()`, `duration("10s")`, `until_next(max="1d")`, `sampled("1s")` or
     `interval("start", "end")`; `column` has the values of a scalar input; `order` names
     columns that break ties; `by` names the key columns where the query calls them

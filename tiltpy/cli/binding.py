@@ -35,28 +35,32 @@ def add_binding_arguments(parser: ArgumentParser) -> None:
         metavar="NAME=FILE",
         action="append",
         default=[],
-        help="the file of an input: .parquet, .csv, .tsv, .jsonl (these three also "
-        ".gz or .zst), .feather or .arrow; - for the standard input; or a directory "
-        "or a pattern of Parquet files, which are read piece by piece, in order of "
-        "time (NAME= may be left out if the query has one input)",
+        help="the file of an input: .parquet, .arrow, .feather, .csv, .tsv or .jsonl "
+        "(these three also .gz or .zst); - for the standard input. A directory or a "
+        "pattern of Parquet files is read in parts, in order of time. NAME= may be "
+        "left out if the query has one input",
     )
     for option, value, meaning in (
-        ("--time", "COLUMN", "the column of the time stamps"),
+        ("--time", "COLUMN", "the column of the timestamps"),
         (
             "--lifetime",
             "LIFETIME",
             "how long a row is valid, as in 'until_next max 1d'",
         ),
         ("--column", "COLUMN", "the column of a scalar input's values"),
-        ("--order", "COLUMNS", "the columns that break ties, with commas"),
-        ("--by", "COLUMNS", "the columns of its keys, with commas"),
+        (
+            "--order",
+            "COLUMNS",
+            "the columns that order rows of one timestamp, with commas",
+        ),
+        ("--by", "COLUMNS", "the columns of the key, with commas"),
     ):
         parser.add_argument(
             option,
             metavar=f"[NAME=]{value}",
             action="append",
             default=[],
-            help=f"{meaning}; without NAME= for every input",
+            help=f"{meaning}. Without NAME= it is for every input",
         )
     add_text_options(parser)
 

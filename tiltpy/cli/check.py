@@ -9,7 +9,10 @@ from tiltpy.errors import TiltError
 def add_check_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of `tilt check`."""
     parser.add_argument(
-        "queries", metavar="QUERY", nargs="+", help=".tilt files, or - for stdin"
+        "queries",
+        metavar="QUERY",
+        nargs="+",
+        help=".tilt files; - for the standard input",
     )
 
 

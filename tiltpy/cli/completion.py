@@ -70,7 +70,9 @@ SCRIPTS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
 
 def add_completion_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of `tilt completion`."""
-    parser.add_argument("shell", choices=SCRIPTS, help="the shell that reads it")
+    parser.add_argument(
+        "shell", choices=SCRIPTS, help="the shell to complete commands in"
+    )
     parser.epilog = (
         'bash: eval "$(tilt completion bash)" in ~/.bashrc; zsh: the same in ~/.zshrc, '
         "after compinit; fish: tilt completion fish > "

@@ -14,17 +14,25 @@ def add_explain_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("query", metavar="QUERY", help="a .tilt file, or - for stdin")
     add_binding_arguments(parser)
     parser.add_argument(
-        "-p", "--param", metavar="NAME=VALUE", action="append", default=[]
+        "-p",
+        "--param",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        help="the value of a parameter, as in -p w=30s",
     )
     parser.add_argument(
         "--format",
         choices=get_args(Format),
         default="stages",
-        help="all stages (the default), or what refers to what: a tree, json, or a "
-        "graph for Graphviz (dot) or Mermaid, or a picture (svg)",
+        help="all stages of compilation (the default), or a graph of the query's "
+        "objects: as a tree of text, as json, for Graphviz (dot) or Mermaid, or as a "
+        "picture (svg)",
     )
-    parser.add_argument("--llvm", action="store_true", help="show the LLVM IR too")
-    parser.add_argument("--asm", action="store_true", help="show the machine code too")
+    parser.add_argument("--llvm", action="store_true", help="show the LLVM IR as well")
+    parser.add_argument(
+        "--asm", action="store_true", help="show the machine code as well"
+    )
 
 
 def explain(args: Namespace) -> int:

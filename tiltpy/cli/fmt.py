@@ -15,12 +15,12 @@ def add_fmt_arguments(parser: ArgumentParser) -> None:
         "queries",
         metavar="QUERY",
         nargs="+",
-        help=".tilt files to rewrite; - writes stdin's text to stdout",
+        help=".tilt files to rewrite; - reads stdin and writes stdout",
     )
     parser.add_argument(
         "--check",
         action="store_true",
-        help="change nothing; name the files that would change, and end with code 1",
+        help="change nothing; list the files that would change, and exit with code 1",
     )
 
 

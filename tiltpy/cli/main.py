@@ -96,17 +96,20 @@ def build_parser() -> _Parser:
         formatter_class=RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument(
-        "--version", action="store_true", help="say which version it is"
-    )
+    parser.add_argument("--version", action="store_true", help="print the version")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     for name, command, add_arguments, summary in (
         ("run", run, add_run_arguments, "run a query over files"),
-        ("plot", plot, add_plot_arguments, "draw what a query gives"),
-        ("check", check, add_check_arguments, "say what is wrong with queries"),
+        ("plot", plot, add_plot_arguments, "draw the result of a query"),
+        ("check", check, add_check_arguments, "report the errors of queries"),
         ("explain", explain, add_explain_arguments, "show what a query compiles to"),
         ("fmt", fmt, add_fmt_arguments, "rewrite queries in the standard format"),
-        ("new", new, add_new_arguments, "write a query for a file to start from"),
+        (
+            "new",
+            new,
+            add_new_arguments,
+            "write a query to start from, for the columns of a file",
+        ),
         ("lsp", lsp, add_lsp_arguments, "serve an editor: errors, names, completion"),
         (
             "completion",

@@ -30,14 +30,14 @@ ROWS = 10_000
 
 def add_new_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of `tilt new`."""
-    parser.add_argument("file", metavar="FILE", help="the data that it is for")
+    parser.add_argument("file", metavar="FILE", help="the file that the query reads")
     parser.add_argument(
-        "--output", metavar="QUERY", help="a new .tilt file; by default stdout"
+        "--output",
+        metavar="QUERY",
+        help="the .tilt file to write; by default the screen",
     )
-    parser.add_argument("--time", metavar="COLUMN", help="the column of the times")
-    parser.add_argument(
-        "--by", metavar="COLUMN", help="the column that tells the rows' keys"
-    )
+    parser.add_argument("--time", metavar="COLUMN", help="the column of the timestamps")
+    parser.add_argument("--by", metavar="COLUMN", help="the column of the keys")
     add_text_options(parser)
 
 

@@ -26,13 +26,14 @@ def add_spark_arguments(parser: ArgumentParser) -> None:
         "--engine",
         choices=("local", "spark"),
         default="local",
-        help="what runs the query; spark (pip install 'tiltpy[spark]', and Java 17 or "
-        "later) reads and writes datasets of Parquet files",
+        help="the engine that runs the query. spark reads and writes folders of "
+        "Parquet files, and needs pip install 'tiltpy[spark]' and Java 17 or later",
     )
     parser.add_argument(
         "--master",
         metavar="MASTER",
-        help=f"where Spark runs, as in local[2] or spark://HOST:PORT ({MASTER})",
+        help=f"the master of Spark, as in local[2] or spark://HOST:PORT; by default "
+        f"{MASTER}",
     )
 
 

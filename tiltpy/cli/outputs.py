@@ -32,9 +32,9 @@ def add_output_arguments(parser: ArgumentParser) -> None:
         metavar="[NAME=]FILE",
         action="append",
         default=[],
-        help="where an output goes: .parquet, .csv, .tsv, .jsonl (these three also .gz "
-        "or .zst), .feather, .arrow, or .arrows for a stream; - for the standard "
-        "output, as CSV; without any, the first rows are printed",
+        help="the file of an output: .parquet, .arrow, .arrows (a stream), .feather, "
+        ".csv, .tsv or .jsonl (these three also .gz or .zst); - for the standard "
+        "output, as CSV. Without --output the first rows are printed",
     )
     parser.add_argument(
         "--output-format",
@@ -48,11 +48,11 @@ def add_output_arguments(parser: ArgumentParser) -> None:
         "--limit",
         metavar="N",
         type=arguments.positive_reader("--limit"),
-        help=f"no more than the first N rows of an output (all, or {ROWS} on the "
-        "screen)",
+        help="write at most the first N rows of an output; by default all, or "
+        f"{ROWS} on the screen",
     )
     parser.add_argument(
-        "--quiet", action="store_true", help="do not say what was written"
+        "--quiet", action="store_true", help="do not report what was written"
     )
 
 

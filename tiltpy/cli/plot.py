@@ -27,7 +27,7 @@ def add_plot_arguments(parser: ArgumentParser) -> None:
         "--output",
         metavar="FILE",
         required=True,
-        help="where the picture goes: .png, .svg, or .html to zoom in",
+        help="the file of the picture: .png, .svg, or .html to zoom in",
     )
     parser.add_argument(
         "--with-inputs", action="store_true", help="draw the inputs above the outputs"
@@ -36,16 +36,16 @@ def add_plot_arguments(parser: ArgumentParser) -> None:
         "--key",
         metavar="KEY",
         action="append",
-        help="a key to draw, with commas where it is of several columns; may be given "
-        "again, by default all are drawn",
+        help="draw this key, with commas if it has several columns; repeat the option "
+        "for more keys. By default all are drawn",
     )
     parser.add_argument(
         "--by-key",
         choices=get_args(KeyStyle),
-        help="draw keys as lines of one panel, or each in a panel of its own (by "
-        "default where they are more than 5)",
+        help="draw keys as lines of one panel, or each in a panel of its own (the "
+        "default for more than 5)",
     )
-    parser.add_argument("--title", metavar="TEXT", help="what stands above the picture")
+    parser.add_argument("--title", metavar="TEXT", help="the title of the picture")
 
 
 def plot(args: Namespace) -> int:

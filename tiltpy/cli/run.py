@@ -35,20 +35,21 @@ def add_run_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--sort",
         choices=get_args(Order),
-        help="what the rows of outputs by key are in order of, first; by default the "
+        help="order the rows of outputs by key and time (the default), or by time and "
         "key",
     )
     parser.add_argument(
         "--memory",
         metavar="SIZE",
-        help=f"read Parquet files piece by piece and hold no more than this, as in 2GB "
-        f"(datasets of several files always are read so, by default with {MEMORY}, but "
-        "with --sort; long files are where that is faster and gives the same rows)",
+        help="read Parquet files in parts, and hold at most this much in memory, as in "
+        f"2GB. Several files are always read in parts (by default {MEMORY}) unless "
+        "--sort is given, and a long one where that is faster",
     )
     parser.add_argument(
         "--check-reductions",
         action="store_true",
-        help="try first whether merge and deacc of reductions agree with their acc",
+        help="test first, over a sample of the data, that merge and deacc of "
+        "reductions agree with acc",
     )
     add_spark_arguments(parser)
 

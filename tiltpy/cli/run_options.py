@@ -28,9 +28,10 @@ def add_run_options(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--start",
         metavar="TIME",
-        help="results over (start, end] only: ticks, or a stamp like 2013-03-01",
+        help="compute results over (start, end] only: ticks, or a timestamp like "
+        "2013-03-01",
     )
-    parser.add_argument("--end", metavar="TIME")
+    parser.add_argument("--end", metavar="TIME", help="see --start")
     parser.add_argument(
         "--bound",
         metavar="NAME=TIME",
@@ -42,12 +43,13 @@ def add_run_options(parser: ArgumentParser) -> None:
         "--workers",
         metavar="N",
         type=arguments.positive_reader("--workers"),
-        help="how many chunks are worked on at once",
+        help="the number of threads; by default one for each processor",
     )
     parser.add_argument(
         "--chunk",
         metavar="LENGTH",
-        help="the length of a chunk: ticks, or a duration like 1h30m",
+        help="the length of the time ranges that threads compute: ticks, or a duration "
+        "like 1h30m",
     )
 
 

@@ -24,22 +24,22 @@ def add_text_options(parser: ArgumentParser) -> None:
         (
             "--input-format",
             "FORMAT",
-            "the format of a file, where its suffix does not tell: csv, tsv, jsonl, "
-            "arrow, parquet, or csv.gz, jsonl.zst, ...; of the standard input, its "
-            "first bytes tell by default",
+            "the format of a file whose suffix does not tell: csv, tsv, jsonl, arrow, "
+            "parquet, or csv.gz, jsonl.zst, ... The standard input needs none: its "
+            "first bytes tell",
         ),
-        ("--delimiter", "CHAR", "what separates the values of a CSV file, as in ';'"),
+        ("--delimiter", "CHAR", "the separator of values in a CSV file, as in ';'"),
         (
             "--decimal",
             "CHAR",
-            "the decimal point of a CSV file; with ',' values are separated by ';' "
-            "unless --delimiter says otherwise",
+            "the decimal point in a CSV file; with ',' the separator is ';' unless "
+            "--delimiter says otherwise",
         ),
         (
             "--date-format",
             "FORMAT",
-            "how times are written, as in '%%d.%%m.%%Y %%H:%%M'; by default as in "
-            "2024-03-01 09:30:00",
+            "the format of times in a text file, as in '%%d.%%m.%%Y %%H:%%M'; by "
+            "default they are like 2024-03-01 09:30:00",
         ),
     ):
         parser.add_argument(

@@ -54,7 +54,7 @@ class SparkSource:
 
     @property
     def time_name(self) -> str | None:
-        """The column of time stamps; None where there are two."""
+        """The column of timestamps; None where there are two."""
         times = self.choice.times
         return times[0] if len(times) == 1 else None
 
