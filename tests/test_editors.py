@@ -17,6 +17,7 @@ from tiltpy.frontend.surface.names import RESERVED
 from tiltpy.frontend.text.grammar import grammar_text, terminals
 
 KEPT = ROOT / "grammar" / "tilt.tmLanguage.json"
+EXTENSION = ROOT / "editors" / "vscode"
 
 
 def colours(text: str) -> list[tuple[Any, str]]:
@@ -26,10 +27,39 @@ def colours(text: str) -> list[tuple[Any, str]]:
 
 
 def test_the_kept_grammar_is_that_of_the_language(*, update_golden: bool) -> None:
-    if update_golden:
-        KEPT.write_text(textmate_grammar())
-    made = "python -m tiltpy.editors.textmate > grammar/tilt.tmLanguage.json"
-    assert KEPT.read_text() == textmate_grammar(), f"make it anew: {made}"
+    copy = EXTENSION / manifest()["contributes"]["grammars"][0]["path"]
+    for path in (KEPT, copy):
+        if update_golden:
+            path.write_text(textmate_grammar())
+        assert path.read_text() == textmate_grammar(), (
+            f"{path}: make it anew: pytest --update-golden tests/test_editors.py"
+        )
+
+
+def manifest() -> Any:
+    return json.loads((EXTENSION / "package.json").read_text())
+
+
+def test_the_extension_has_what_its_manifest_names() -> None:
+    contributed = manifest()["contributes"]
+    (language,), (grammar,) = contributed["languages"], contributed["grammars"]
+    assert language["id"] == grammar["language"] == TiltLexer.aliases[0]
+    assert [f"*{end}" for end in language["extensions"]] == [*TiltLexer.filenames]
+    for path in (language["configuration"], grammar["path"], manifest()["main"]):
+        assert (EXTENSION / path).is_file()
+    brackets = json.loads((EXTENSION / language["configuration"]).read_text())
+    assert brackets["comments"] == {"lineComment": "#"}
+    code = (EXTENSION / manifest()["main"]).read_text()
+    for name in manifest()["dependencies"]:
+        assert f'require("{name}/' in code
+    (command,) = contributed["commands"]
+    assert f'"{command["command"]}"' in code
+    (setting,) = contributed["configuration"]["properties"]
+    assert f'"{setting}"' in code
+    assert contributed["configuration"]["properties"][setting]["default"] == [
+        "tilt",
+        "lsp",
+    ]
 
 
 def test_every_word_of_the_grammar_is_a_keyword() -> None:

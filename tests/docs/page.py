@@ -34,7 +34,7 @@ from tests import ROOT
 from tiltpy.cli.main import main
 
 SHOWN_ONLY = frozenset(
-    {"sh", "ipython", "mermaid", "sql", "toml", "yaml", "vim", "elisp", "c"}
+    {"sh", "ipython", "mermaid", "sql", "toml", "yaml", "json", "lua", "elisp", "c"}
 )
 _CAPTION = re.compile(r":caption: (\S+)\n+")
 _DIRECTIVE = re.compile(r"\{code-block\} (\w+)")

@@ -4,6 +4,8 @@ from textwrap import dedent
 
 import pytest
 
+from tests import ROOT
+from tests.docs.page import read_fences
 from tests.language_server.marks import marked
 from tiltpy.editors.rules import BUILT_IN, CONSTANTS, keywords
 from tiltpy.language_server.analysis import Analysis, analyse
@@ -63,6 +65,18 @@ def test_a_windowed_object() -> None:
     assert "- looks ahead 2s in ~trades" in local
 
 
+def test_the_page_about_editors_shows_a_hover() -> None:
+    query, answer = (
+        each
+        for each in read_fences(ROOT / "docs" / "editors.md")
+        if each.name == "vwap.tilt" or each.language == "text"
+    )
+    analysis = analyse(query.text, "vwap.tilt")
+    found = hover(analysis, None, query.text.index("~vwap"))
+    assert found is not None
+    assert found[1].endswith("```\n\n" + answer.text.rstrip("\n"))
+
+
 def test_an_input() -> None:
     text = "~o[w] = ~tra|des[w-1s].size\n"
     assert shown(text) == dedent("""\
@@ -114,7 +128,9 @@ def test_a_broken_text_keeps_what_was_known() -> None:
     assert "- looks back 5s in ~quote" in shown(broken, previous)
     broken = good.replace("5s : t]", "5s : ").replace("~b[t] = ~a", "~b[t] = ~|a")
     assert "- looks back 5s in ~quote" in shown(broken, previous)
-    assert "mean(~quote" in shown(broken)  # never read: its text, such as it is
+    never_read = shown(broken)
+    assert "mean(~quote" in never_read
+    assert "- object with an error, or over one: its type is not known" in never_read
 
 
 def test_every_word_of_the_language_is_documented() -> None:

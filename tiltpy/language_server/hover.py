@@ -117,6 +117,8 @@ def _value_facts(analysis: Analysis, occurrence: Occurrence) -> Iterator[str]:
         of = symbol.node.type.text
     if of and symbol.kind not in OBJECTS:
         yield f"{symbol.kind}, `{of}`"
+    elif symbol.kind in ("input", "object"):
+        yield f"{symbol.kind} with an error, or over one: its type is not known"
     else:
         yield symbol.kind
 
