@@ -41,8 +41,15 @@ from tiltpy.runtime.concurrency.offload import is_abandoned
 
 SIGNALLED = 128
 """The exit code where a signal ends a command, less the signal's number."""
-ENDING = (signal.SIGTERM, signal.SIGHUP)
-"""Signals that end a command as Ctrl-C does; under nohup SIGHUP stays ignored."""
+ENDING = tuple(
+    getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)
+)
+"""Signals that end a command as Ctrl-C does; under nohup SIGHUP stays ignored.
+
+Windows has no SIGHUP.
+"""
+BROKEN_PIPE = 13
+"""The number of SIGPIPE, on systems that have it."""
 
 EXAMPLE = """\
 example:
@@ -219,7 +226,7 @@ def _run_and_report(body: Callable[[], int]) -> int:
     except BrokenPipeError:
         # The reader has seen enough. Python would complain once more at the exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return SIGNALLED + signal.SIGPIPE
+        return SIGNALLED + BROKEN_PIPE
     except OSError as error:
         report_line(str(error))
     return FAILED

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from threading import local
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -159,8 +160,11 @@ def size_class(size: int) -> int:
 def map_region(size: int) -> Region:
     """Map a region fresh from the system, in huge pages where they pay off."""
     huge = size >= COSTS.huge_page_bytes and hasattr(mmap, "MADV_HUGEPAGE")
-    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
-    mapping = mmap.mmap(-1, size + HUGE_PAGE * huge, flags=flags)
+    if hasattr(mmap, "MAP_ANONYMOUS"):
+        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+        mapping = mmap.mmap(-1, size + HUGE_PAGE * huge, flags=flags)
+    else:  # Windows has no flags, and shares none of it with others
+        mapping = mmap.mmap(-1, size)
     address = ctypes.addressof(ctypes.c_char.from_buffer(mapping))
     if huge:
         address += -address % HUGE_PAGE
@@ -248,10 +252,33 @@ def physical_memory() -> int:
 
     The system would allocate more, and kill the process when the pages are touched.
     """
-    limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+    limits = [_installed_memory()]
     with suppress(OSError, ValueError):  # "max": the container has no limit
         limits.append(int(Path("/sys/fs/cgroup/memory.max").read_text("ascii")))
     return min(limits)
+
+
+def _installed_memory() -> int:
+    if hasattr(os, "sysconf"):
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    windll: Any = getattr(ctypes, "windll")  # noqa: B009 - there on Windows alone
+    status = _MemoryStatus(length=ctypes.sizeof(_MemoryStatus))
+    if not windll.kernel32.GlobalMemoryStatusEx(ctypes.byref(status)):
+        raise OSError("Windows does not say how much memory there is")
+    return int(status.total)
+
+
+class _MemoryStatus(ctypes.Structure):
+    """What Windows says of its memory (`MEMORYSTATUSEX`)."""
+
+    _fields_ = (
+        ("length", ctypes.c_uint32),
+        ("load", ctypes.c_uint32),
+        ("total", ctypes.c_uint64),
+        ("free", ctypes.c_uint64),
+        ("page_file", ctypes.c_uint64 * 2),
+        ("address_space", ctypes.c_uint64 * 3),
+    )
 
 
 POOL = Pool(min(COSTS.idle_bytes, physical_memory() // 4))

@@ -27,11 +27,14 @@ def open_draft(target: Path) -> Iterator[Path]:
     """Open a new draft, an empty file; a draft left at the end is removed."""
     sweep(target)
     draft, descriptor = _create(target)
+    if fcntl is None:  # no locks, and no file is replaced or removed while it is open
+        os.close(descriptor)
     try:
         yield draft
     finally:
         draft.unlink(missing_ok=True)
-        _close(descriptor)
+        if fcntl is not None:
+            _close(descriptor)
 
 
 def _close(descriptor: int) -> None:

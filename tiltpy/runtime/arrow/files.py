@@ -94,7 +94,8 @@ def replace_files(*paths: Path) -> Iterator[tuple[Path, ...]]:
             for target, draft in zip(targets, drafts, strict=True):
                 draft.replace(target)
             for folder in {target.parent for target in targets}:
-                _sync(folder)
+                if hasattr(os, "O_DIRECTORY"):  # Windows opens no directories
+                    _sync(folder)
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -117,7 +118,9 @@ def _draft_like(path: Path, target: Path) -> Iterator[Path]:
 
 def _sync(path: Path) -> None:
     """Have the disk hold what was written to a file or a directory."""
-    descriptor = os.open(path, os.O_RDONLY)
+    # Windows syncs what may be written to
+    flags = os.O_RDONLY if hasattr(os, "O_DIRECTORY") else os.O_RDWR
+    descriptor = os.open(path, flags)
     try:
         os.fsync(descriptor)
     finally:
