@@ -6,7 +6,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
 	&& { echo $$p; break; }; done)
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := tiltpy tests examples docs $(wildcard bench)
+SOURCES := tiltpy tests examples docs setup.py $(wildcard bench)
 # The tests of Spark need a Java, and have a process of their own: they mostly wait.
 SPARK_TESTS = JAVA_HOME="$$($(BIN)/python -m tests.project.java)" && export JAVA_HOME && \
 	$(BIN)/python -m pytest tests/spark

@@ -1,18 +1,24 @@
 """The package finds its grammar however it came to be there, wherever it is started."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 import sysconfig
 import venv
+from email import message_from_bytes
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
 from tests import ROOT
 
-SHIPPED = ("tiltpy", "grammar", "pyproject.toml", "README.md", "LICENSE")
+SHIPPED = (
+    "tiltpy", "grammar", "MANIFEST.in", "pyproject.toml", "setup.py", "README.md",
+    "LICENSE",
+)  # fmt: skip
 PROGRAM = """
 import tiltpy as tilt
 from tiltpy.cli.main import main
@@ -96,6 +102,49 @@ def wheel(
         shutil.unpack_archive(build(source, "sdist", folder / "sdist"), folder)
         (source,) = folder.glob("tiltpy-*")
     return build(source, "wheel", folder / "dist")
+
+
+def test_a_wheel_says_what_it_is(wheel: Path) -> None:
+    with ZipFile(wheel) as files:
+        names = set(files.namelist())
+        (metadata,) = (name for name in names if name.endswith("dist-info/METADATA"))
+        message = message_from_bytes(files.read(metadata))
+    assert {"tiltpy/py.typed", "tiltpy/grammar/tilt.lark"} <= names
+    assert {name.partition("/")[0] for name in names if ".dist-info" not in name} == {
+        "tiltpy"
+    }
+    assert message["Author"] == "the tiltpy authors"
+    assert message["License-Expression"] == "Apache-2.0"
+    versions = re.findall(
+        r":: (3\.\d+)$", "\n".join(message.get_all("Classifier", [])), re.MULTILINE
+    )
+    assert versions == ["3.11", "3.12", "3.13"]
+    assert message["Requires-Python"] == f">={versions[0]}"
+    assert message["Description-Content-Type"] == "text/markdown"
+    shown = str(message.get_payload())
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert shown.splitlines()[0] == readme.splitlines()[0]
+    assert re.findall(r"\]\((?!https?:|#)[^)]*\)", readme)
+    assert re.findall(r"\]\((?!https?:|#)[^)]*\)", shown) == []
+    assert len(shown.split()) > 0.9 * len(readme.split())
+
+
+def test_an_archive_of_the_sources_holds_the_tests_and_builds(
+    tmp_path: Path, deep: bool
+) -> None:
+    if not deep:
+        pytest.skip("building an archive takes a while: --deep")
+    copy = tmp_path / "copy"
+    skipped = shutil.ignore_patterns(
+        ".venv", ".git", "__pycache__", "*.egg-info", ".*_cache"
+    )
+    shutil.copytree(ROOT, copy, ignore=skipped)
+    archive = build(copy, "sdist", tmp_path / "sdist")
+    shutil.unpack_archive(archive, tmp_path / "unpacked")
+    (source,) = (tmp_path / "unpacked").iterdir()
+    for name in ("tests/project/names.py", "docs/index.md", "Makefile", ".ci/run"):
+        assert (source / name).is_file()
+    assert build(source, "wheel", tmp_path / "wheel").suffix == ".whl"
 
 
 def test_a_clone_needs_no_installing(tmp_path: Path) -> None:
