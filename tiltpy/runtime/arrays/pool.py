@@ -269,7 +269,7 @@ def _installed_memory() -> int:
 
 
 class _MemoryStatus(ctypes.Structure):
-    """What Windows says of its memory (`MEMORYSTATUSEX`)."""
+    """The account that Windows gives of its memory (`MEMORYSTATUSEX`)."""
 
     _fields_ = (
         ("length", ctypes.c_uint32),
