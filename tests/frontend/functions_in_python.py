@@ -85,7 +85,7 @@ def _function(rule: FunctionRule) -> str:
 
 
 def _date_component(component: Component) -> str:
-    taken = "time: Value, zone: str | None = None"
+    taken = "time: Value, zone: str | Expression | None = None"
     return _definition(
         component,
         taken,

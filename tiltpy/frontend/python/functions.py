@@ -171,52 +171,52 @@ def is_finite(x: Value) -> Expression:
     return call("is_finite", x)
 
 
-def year(time: Value, zone: str | None = None) -> Expression:
+def year(time: Value, zone: str | Expression | None = None) -> Expression:
     """The year."""
     return call_given("year", time, zone)
 
 
-def quarter(time: Value, zone: str | None = None) -> Expression:
+def quarter(time: Value, zone: str | Expression | None = None) -> Expression:
     """The quarter of the year, from 1."""
     return call_given("quarter", time, zone)
 
 
-def month(time: Value, zone: str | None = None) -> Expression:
+def month(time: Value, zone: str | Expression | None = None) -> Expression:
     """The month, from 1."""
     return call_given("month", time, zone)
 
 
-def week(time: Value, zone: str | None = None) -> Expression:
+def week(time: Value, zone: str | Expression | None = None) -> Expression:
     """The week of ISO 8601, from 1: week 1 has the first Thursday of the year."""
     return call_given("week", time, zone)
 
 
-def day(time: Value, zone: str | None = None) -> Expression:
+def day(time: Value, zone: str | Expression | None = None) -> Expression:
     """The day of the month, from 1."""
     return call_given("day", time, zone)
 
 
-def yearday(time: Value, zone: str | None = None) -> Expression:
+def yearday(time: Value, zone: str | Expression | None = None) -> Expression:
     """The day of the year, from 1."""
     return call_given("yearday", time, zone)
 
 
-def weekday(time: Value, zone: str | None = None) -> Expression:
+def weekday(time: Value, zone: str | Expression | None = None) -> Expression:
     """The day of the week: 0 is Monday, 6 is Sunday."""
     return call_given("weekday", time, zone)
 
 
-def hour(time: Value, zone: str | None = None) -> Expression:
+def hour(time: Value, zone: str | Expression | None = None) -> Expression:
     """The hour of the day, from 0."""
     return call_given("hour", time, zone)
 
 
-def minute(time: Value, zone: str | None = None) -> Expression:
+def minute(time: Value, zone: str | Expression | None = None) -> Expression:
     """The minute of the hour, from 0."""
     return call_given("minute", time, zone)
 
 
-def second(time: Value, zone: str | None = None) -> Expression:
+def second(time: Value, zone: str | Expression | None = None) -> Expression:
     """The second of the minute, from 0."""
     return call_given("second", time, zone)
 
