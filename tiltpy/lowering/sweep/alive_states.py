@@ -8,13 +8,13 @@ from collections.abc import Mapping
 
 from tiltpy.aggregates.aggregate import Aggregate, State, lift_where
 from tiltpy.aggregates.built_in import COUNT
+from tiltpy.aggregates.window_elements import assign_state
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.elements import element_of
 from tiltpy.ir.nodes import Expr
 from tiltpy.loops.build import FALSE, add, convert, disj, i64, sub
 from tiltpy.loops.nodes import LExpr, Var
 from tiltpy.lowering.sweep.state_tree import StateTree, TreeState
-from tiltpy.lowering.sweep.window_elements import assign_state
 from tiltpy.types import BOOL, I64
 
 

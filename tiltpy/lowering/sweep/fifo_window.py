@@ -18,6 +18,7 @@ from dataclasses import replace
 from tiltpy.aggregates.built_in import COUNT
 from tiltpy.aggregates.finalize import finish
 from tiltpy.aggregates.user_defined import Slide, slide_of
+from tiltpy.aggregates.window_elements import OF_ANY, Track, aggregate_of
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.elements import row_value
 from tiltpy.emit.row_access import ObjectRows
@@ -48,7 +49,6 @@ from tiltpy.lowering.sweep.recomputed_window import ClipWatch, WindowRows, recom
 from tiltpy.lowering.sweep.restart import Restart
 from tiltpy.lowering.sweep.row_bounds import RowBound, RowBounds
 from tiltpy.lowering.sweep.window_blocks import WindowBlocks
-from tiltpy.lowering.sweep.window_elements import OF_ANY, Track, aggregate_of
 from tiltpy.ops import WHOLE_WINDOW
 from tiltpy.types import I64
 

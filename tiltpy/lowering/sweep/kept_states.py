@@ -5,12 +5,12 @@ of all rows before the first of these are kept; the others are folded anew behin
 """
 
 from tiltpy.aggregates.user_defined import code_of
+from tiltpy.aggregates.window_elements import assign_state
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.ir.nodes import UserReduction
 from tiltpy.loops.build import FALSE, add, conj, eq, i64
 from tiltpy.loops.nodes import LExpr, Var
-from tiltpy.lowering.sweep.window_elements import assign_state
 from tiltpy.types import BOOL
 
 UserState = tuple[tuple[Var, ...], Var]

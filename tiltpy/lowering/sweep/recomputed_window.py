@@ -9,6 +9,7 @@ reaches beyond an edge.
 from dataclasses import dataclass
 
 from tiltpy.aggregates.user_defined import code_of
+from tiltpy.aggregates.window_elements import assign_state
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.elements import element_of
 from tiltpy.emit.row_access import ObjectRows
@@ -31,7 +32,6 @@ from tiltpy.loops.build import (
 )
 from tiltpy.loops.nodes import For, LExpr, Var, While
 from tiltpy.lowering.sweep.low_edge import LowEdge
-from tiltpy.lowering.sweep.window_elements import assign_state
 from tiltpy.types import BOOL
 
 

@@ -130,7 +130,7 @@ class RefoldedWindow(LeavesRestart, RunningWindow):
 
     def _fold(self, block: Block) -> None:
         """Fold the rows that are in the window, and find which one ends next."""
-        self._reset(block)
+        self.states.reset(block)
         block.set(self.next_end, INF)
         inner = block.inner()
         row = self.builder.fresh(f"{self.rows.name}.folded")

@@ -1,11 +1,11 @@
 """Restarts: the latest start of a true snapshot, for windows `since ~c`."""
 
 from tiltpy.emit.builder import Block, KernelBuilder
+from tiltpy.emit.lasting_states import LastingStates
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.ir.nodes import Window
 from tiltpy.loops.build import INF, add, conj, i64, le, lt, ne, select, sub
 from tiltpy.loops.nodes import LExpr, Var
-from tiltpy.lowering.sweep.lasting_states import LastingStates
 from tiltpy.lowering.sweep.row_bounds import RowBound, RowBounds, first_number
 from tiltpy.types import BOOL
 

@@ -4,6 +4,7 @@ from tiltpy.aggregates.aggregate import Aggregate, State, lift_where, variables_
 from tiltpy.aggregates.built_in import COUNT
 from tiltpy.aggregates.finalize import finish
 from tiltpy.aggregates.user_defined import code_of
+from tiltpy.aggregates.window_elements import aggregate_of, assign_state
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.elements import Names, element_of
 from tiltpy.emit.row_access import ObjectRows
@@ -13,7 +14,6 @@ from tiltpy.loops.build import TRUE, i64, lt, select
 from tiltpy.loops.nodes import LExpr, Var
 from tiltpy.lowering.sweep.kept_states import UserState, fresh_state, reset_state
 from tiltpy.lowering.sweep.sorted_elements import SortedElements
-from tiltpy.lowering.sweep.window_elements import aggregate_of, assign_state
 from tiltpy.ops import WHOLE_WINDOW
 
 

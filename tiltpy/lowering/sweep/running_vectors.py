@@ -16,6 +16,7 @@ from tiltpy.aggregates.aggregate import (
     name_state,
     variables_of,
 )
+from tiltpy.aggregates.window_elements import Track
 from tiltpy.emit.builder import Block
 from tiltpy.emit.output_arrays import OutputArrays, pack_snapshots
 from tiltpy.emit.row_access import ObjectRows
@@ -24,7 +25,6 @@ from tiltpy.ir.nodes import At, Reduce, TemporalExpr
 from tiltpy.loops.build import FALSE, TRUE, add, conj, disj, i64, select
 from tiltpy.loops.nodes import Earlier, Extract, LExpr, Splat, Var
 from tiltpy.lowering.sweep.running_window import RunningWindow
-from tiltpy.lowering.sweep.window_elements import Track
 from tiltpy.types import BOOL
 
 
@@ -78,7 +78,8 @@ def scan_window(
     """
     scan = copy(window)
     scan.occupied = restarts is None
-    scan.tracks = {}
+    scan.states = copy(window.states)
+    scan.states.tracks = {}
     for element, track in window.tracks.items():
         value = lower_expr(block, lambda _: payload, element)
         value = replace(value, valid=conj(value.valid, inside))

@@ -5,15 +5,16 @@ stay. So one running state serves every reduction, those without `merge` too, an
 row is folded once, or twice where it overlaps a restart.
 """
 
-from collections.abc import Iterator
 from copy import copy
 from dataclasses import replace
 
 from tiltpy.abi.signature import NO_STRING
 from tiltpy.aggregates.built_in import COUNT
-from tiltpy.aggregates.finalize import finish
+from tiltpy.aggregates.running_states import RunningStates
+from tiltpy.aggregates.window_elements import Track
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.elements import element_of
+from tiltpy.emit.lasting_states import LastingStates
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.emit.values import LoopValue
 from tiltpy.ir.nodes import Expr, Reduce, Window
@@ -25,21 +26,17 @@ from tiltpy.loops.build import (
     convert,
     disj,
     i64,
-    le,
     lt,
-    mul,
     ne,
     negate,
     select,
     sub,
 )
-from tiltpy.loops.nodes import Bin, For, LExpr, Num, Var, While
-from tiltpy.lowering.sweep.lasting_states import LastingStates
+from tiltpy.loops.nodes import For, LExpr, Num, Var, While
 from tiltpy.lowering.sweep.order_statistics import WholeWindow
 from tiltpy.lowering.sweep.ranking import Rankings
 from tiltpy.lowering.sweep.restart import Restart
 from tiltpy.lowering.sweep.row_bounds import RowBounds
-from tiltpy.lowering.sweep.window_elements import OF_ANY, Track
 from tiltpy.ops import WHOLE_WINDOW
 from tiltpy.types import ENDLESS, I64, STRING
 
@@ -67,14 +64,13 @@ class RunningWindow:
         self.rows = rows
         self.window = window
         self.restart = restart
-        self.tracks: dict[Expr, Track] = {}
+        self.states = RunningStates(builder, rows)
         self.wholes: dict[Expr, WholeWindow] = {}
         self.lo = builder.fresh(f"{rows.name}.since")
         self.hi = bounds.new_bound(rows, "start", window.end - 1)
         self.now: LExpr = i64(0)
         self.own_row: LExpr | None = None
         self.occupied = False
-        self.block_end = builder.fresh(f"{rows.name}.block")
         self.reached = builder.fresh(f"{rows.name}.reached")
         self.lasting = LastingStates(builder, rows.name)
 
@@ -86,27 +82,16 @@ class RunningWindow:
         """
         return not self.wholes
 
+    @property
+    def tracks(self) -> dict[Expr, Track]:
+        """The tracks of its elements."""
+        return self.states.tracks
+
     def _variables(self) -> list[Var]:
         """The variables that the next call takes over, in an order of the query."""
         restart = () if self.restart is None else self.restart.variables
-        variables = [self.reached, self.block_end, *restart]
-        for track in self.tracks.values():
-            for states in (track.running, track.blocks):
-                for state in states.values():
-                    variables.extend(state)
-            for evictable in track.evictable.values():
-                variables += [evictable.count, *evictable.state]
-        return variables
-
-    def _ordered_codes(self) -> Iterator[tuple[Var, LExpr, LExpr]]:
-        """Yield the states that are the least or the greatest of codes of strings.
-
-        With each whether it has any, and what it is if not.
-        """
-        for track in self.tracks.values():
-            for aggregate, state in track.running.items():
-                if aggregate.types == (STRING,):
-                    yield state[0], lt(i64(0), track.count()), aggregate.identity[0]
+        states = self.states.variables()
+        return [self.reached, self.states.block_end, *restart, *states]
 
     def reduce(self, node: Reduce) -> None:
         """Add a reduction over the window."""
@@ -121,11 +106,7 @@ class RunningWindow:
 
     def track(self, element: Expr) -> Track:
         """The track of an element."""
-        if element not in self.tracks:
-            self.tracks[element] = Track(
-                self.builder, self.rows, element, folds_on=True
-            )
-        return self.tracks[element]
+        return self.states.track(element)
 
     def cut(self, element: Expr, *, bounds: bool) -> LExpr:
         """Return whether other snapshots contribute than at the visit before."""
@@ -141,7 +122,7 @@ class RunningWindow:
         self.hi.start(block)
         if self.restart is not None:
             self.restart.start(block)
-        self._reset(block)
+        self.states.reset(block)
         for whole in self.wholes.values():
             whole.start(block)
         block.set(self.reached, i64(-ENDLESS))
@@ -156,7 +137,7 @@ class RunningWindow:
         if self.restart is not None:
             self.restart.resume(behind, self.reached)
             behind.set(self.lo, i64(0))
-        for state, has_any, identity in self._ordered_codes():
+        for state, has_any, identity in self.states.ordered_codes():
             behind.set(state, select(has_any, state, identity))
         self.lasting.take_over(block, behind)
 
@@ -167,16 +148,9 @@ class RunningWindow:
             self.hi.set(behind, self.hi.row)
             self.advance(behind, last)
             behind.set(self.reached, add(last, i64(self.window.end)))
-            for state, has_any, _ in self._ordered_codes():
+            for state, has_any, _ in self.states.ordered_codes():
                 behind.set(state, select(has_any, state, Num(NO_STRING, STRING)))
             self.lasting.leave(block, behind)
-
-    def _reset(self, block: Block) -> None:
-        block.set(self.block_end, i64(-ENDLESS))
-        for track in self.tracks.values():
-            track.reset(block)
-            for state in track.evictable.values():
-                state.reset(block)
 
     def advance(self, block: Block, now: LExpr) -> None:
         """Move to the loop's time."""
@@ -203,7 +177,7 @@ class RunningWindow:
         """Return whether its states meet their invariants, as `take` expects."""
         if self.restart is not None:
             return TRUE
-        return conj(TRUE, *(track.meets_invariants() for track in self.tracks.values()))
+        return self.states.meets_invariants()
 
     def take(self, block: Block, now: LExpr, row: LExpr) -> None:
         """Move to a time at which only this row, the next one, is inserted."""
@@ -219,7 +193,7 @@ class RunningWindow:
         """
         if self.restart is not None and restart is not None:
             anew = block.inner()
-            self._reset(anew)
+            self.states.reset(anew)
             anew.set(self.lo, row)
             block.when(self.restart.pace(block, restart), anew)
         self.take(block, now, row)
@@ -235,26 +209,9 @@ class RunningWindow:
         if self.restart is not None:
             holds = self.restart.holds(self.rows, row, self.restart.at)
             inside = block.name("in", holds)
-        self._begin_block(block, row)
-        for track in self.tracks.values():
-            track.insert(block, row, inside, invariant=self.occupied)
+        self.states.insert(block, row, inside, invariant=self.occupied)
         for whole in self.wholes.values():
             whole.insert(block, row, inside)
-
-    def _begin_block(self, block: Block, row: LExpr) -> None:
-        """Close the running block if a row starts behind it."""
-        tracks = [track for track in self.tracks.values() if track.blocks]
-        if not tracks:
-            return
-        start = block.name("start", self.rows.start_at(row))
-        ticks = i64(self.builder.block_ticks)
-        close = block.inner()
-        for track in tracks:
-            track.close_block(close)
-        number = Bin("//", start, ticks, I64)
-        close.set(self.block_end, mul(add(number, i64(1)), ticks))
-        # A selection would make the next row wait for it.
-        block.when(le(self.block_end, start), close, rarely=True)
 
     def _restart(self, block: Block) -> None:
         """Drop the rows that leave at a restart, and fold the others anew."""
@@ -289,13 +246,11 @@ class RunningWindow:
         oldest = self.rows.clamp(self.lo)
         passed = negate(self.restart.holds(self.rows, oldest, at))
         block.add(While(conj(lt(self.lo, self.hi.row), passed), passing.body()))
-        self._reset(block)
+        self.states.reset(block)
         again = block.inner()
         stayed = self.builder.fresh(f"{self.rows.name}.stayed")
         inside = again.name("in", self.restart.holds(self.rows, stayed, at))
-        self._begin_block(again, stayed)
-        for track in self.tracks.values():
-            track.insert(again, stayed, inside, marks=False)
+        self.states.insert(again, stayed, inside, marks=False)
         block.add(For(stayed, self.lo, self.hi.row, again.body()))
 
     def changes(self) -> list[LExpr]:
@@ -307,19 +262,4 @@ class RunningWindow:
         """The value of a reduction over the window as it is now."""
         if node.reduction in WHOLE_WINDOW:
             return self.wholes[node.element].value(block, node)
-        track = self.track(node.element)
-        known = self.occupied and not track.filtered
-        if node.reduction in track.evictable:
-            return track.evictable[node.reduction].value(block, invariant=known)
-        if node.reduction in ("first", "last"):
-            occupied, value = track.running_state(block, track.aggregate(node))
-            return LoopValue(node.type, value, TRUE if known else occupied)
-        (count,) = track.running[COUNT]
-        occupied = block.name("some", lt(i64(0), count))
-        if node.reduction == "count":
-            return LoopValue(node.type, count, TRUE)
-        state = track.running_state(block, track.aggregate(node))
-        result = finish(block, node, state, count)
-        if known and node.reduction in OF_ANY:
-            return replace(result, valid=TRUE)
-        return result
+        return self.states.value(block, node, occupied=self.occupied)

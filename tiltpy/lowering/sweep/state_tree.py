@@ -14,12 +14,12 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from tiltpy.aggregates.aggregate import Aggregate, State, name_state
+from tiltpy.aggregates.window_elements import assign_state
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.ir.nodes import Expr
 from tiltpy.loops.build import add, conj, eq, i64, le, load, lt, mul, select, sub
 from tiltpy.loops.nodes import Array, Bin, LExpr, Store, Var, While
-from tiltpy.lowering.sweep.window_elements import assign_state
 from tiltpy.types import I64
 
 _ONE, _TWO = i64(1), i64(2)

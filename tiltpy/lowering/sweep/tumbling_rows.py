@@ -12,6 +12,7 @@ from tiltpy.aggregates.built_in import COUNT
 from tiltpy.aggregates.finalize import finish
 from tiltpy.aggregates.pane_fold import Pane
 from tiltpy.aggregates.pane_passes import States, fold_row_panes
+from tiltpy.aggregates.window_elements import aggregate_of
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.cell_arrays import cells_of
 from tiltpy.emit.elements import element_of, is_filtered, row_value
@@ -50,7 +51,6 @@ from tiltpy.loops.nodes import (
 from tiltpy.lowering.sweep.low_edge import LowEdge
 from tiltpy.lowering.sweep.pane_counts import PaneCounts
 from tiltpy.lowering.sweep.pane_order import PaneQuantile, PaneTop
-from tiltpy.lowering.sweep.window_elements import aggregate_of
 from tiltpy.ops import WHOLE_WINDOW
 from tiltpy.types import BOOL, I64
 

@@ -7,6 +7,7 @@ loop: two cursors that only move forward.
 
 from tiltpy.aggregates.finalize import finish
 from tiltpy.aggregates.user_defined import Slide, slide_of
+from tiltpy.aggregates.window_elements import aggregate_of
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.elements import row_value
 from tiltpy.emit.row_access import ObjectRows
@@ -28,7 +29,6 @@ from tiltpy.lowering.sweep.order_statistics import WholeWindow
 from tiltpy.lowering.sweep.ranking import Rankings
 from tiltpy.lowering.sweep.recomputed_window import ClipWatch, WindowRows, recompute
 from tiltpy.lowering.sweep.state_tree import StateTree
-from tiltpy.lowering.sweep.window_elements import aggregate_of
 from tiltpy.ops import WHOLE_WINDOW
 
 _ONE, _TWO = i64(1), i64(2)

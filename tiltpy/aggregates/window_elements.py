@@ -6,6 +6,8 @@ the window's size, and evicted rows leave no trace. A user-defined reduction tha
 exactly has one running state instead.
 """
 
+from collections.abc import Callable
+from copy import copy
 from itertools import compress
 
 from tiltpy.aggregates.aggregate import Aggregate, State, lift_where, name_state
@@ -96,6 +98,13 @@ class EvictableState:
         pairs = zip(state, self.state, strict=True)
         assign_state(block, self.state, tuple(select(valid, *pair) for pair in pairs))
 
+    def relabel(self, label: Callable[[Var], Var]) -> "EvictableState":
+        """Copy the state to other variables."""
+        other = copy(self)
+        other.count = label(self.count)
+        other.state = tuple(map(label, self.state))
+        return other
+
     def value(self, block: Block, *, invariant: bool = False) -> LoopValue:
         """The result of the state."""
         if invariant:
@@ -134,6 +143,13 @@ class Track:
         self.blocks: dict[Aggregate, tuple[Var, ...]] = {}
         self.evictable: dict[str, EvictableState] = {}
         self.changed: Var | None = None
+
+    def over(self, rows: ObjectRows) -> "Track":
+        """Copy the states to take in other rows of the same type."""
+        other = copy(self)
+        other.rows = rows
+        other.filtered = is_filtered(self.builder, rows, self.element)
+        return other
 
     def reduce(self, node: Reduce) -> None:
         """Add the states of a reduction, and the count where rows can be φ."""
