@@ -369,6 +369,9 @@ class Costs(_Thresholds):
     counted_entries: int = 1 << 12
     """Entries of such a table, at least: values whose keys lie no further apart are
     counted in place, where a short window needs fewer (nunique of 500)."""
+    unrolled_scan: int = 64
+    """Statements of a step of windows that fold on up to which a vector of steps has no
+    loop: states stay in registers (EMA, RSI)."""
     masked_variance_cells: int = 28
     """Cells of a window of `f32` whose variance is made of its values, not of states,
     where some may be null: half as many of doubles, and of samples (std of 4 to 32)."""

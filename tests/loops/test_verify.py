@@ -42,6 +42,7 @@ from tiltpy.loops.nodes import (
     Earlier,
     Extract,
     For,
+    FromLanes,
     Lane,
     Lanes,
     LExpr,
@@ -141,6 +142,7 @@ SOUND = (
     Assign(J, add(CountTrue(M, I64), CountTrue(TRUE, I64))),
     Assign(D, Extract(Pick(W, Splat(D, F64), ORDER, F64), 0, F64)),
     Assign(D, Extract(D, 1, F64)),
+    Assign(W, FromLanes((D,) * LANES, F64)),
     Assign(W, Earlier(W, f64(0.0), 1, F64)),
     Assign(W, Wide(X, i64(0), F64, M)),
     Assign(Var("l", I32), Bin("+", Lanes(ORDER, I32), Lane(I32), I32)),
@@ -444,6 +446,18 @@ BROKEN: dict[str, tuple[LoopKernel, str]] = {
     "no such lane": (
         kernel(value(Extract(WIDE, LANES, F64))),
         f"a lane is one of {LANES}: {LANES}",
+    ),
+    "too few scalars": (
+        kernel(value(FromLanes((f64(1.0),) * 2, F64))),
+        "there is a scalar for each lane: 2",
+    ),
+    "a scalar of another type": (
+        kernel(value(FromLanes((i64(1),) * LANES, F64))),
+        "lanes have one type: f64, not i64",
+    ),
+    "a vector in a lane": (
+        kernel(value(FromLanes((WIDE,) * LANES, F64))),
+        "a lane has a scalar",
     ),
     "count of numbers": (
         kernel(value(CountTrue(LANE, I64))),

@@ -93,6 +93,9 @@ def of_grid(grid: VectorPlan) -> Forms:
             yield f"window: {_step(seen.newest)}, {_length(seen.cells, grid.costs)}"
             if seen.newest.plus < seen.newest.times - 1:
                 yield "window: ends in the past"
+        for window in grid.geometry.folds[reader.name]:
+            streamed = grid.is_streamed(reader, window.object)
+            yield f"lanes: scan{' of what others scan' * streamed}"
         if any(isinstance(cut, InlinedCut) for cut in reader.cuts):
             yield "cut: inlined"
         for node in walk(reader.body):

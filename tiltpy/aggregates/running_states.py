@@ -56,7 +56,7 @@ class RunningStates:
     def ordered_codes(self) -> Iterator[tuple[Var, LExpr, LExpr]]:
         """Yield the states that are the least or the greatest of codes of strings.
 
-        With each whether it has any, and what it is if not.
+        Each with a test of there being one, and its value where there is none.
         """
         for track in self.tracks.values():
             for aggregate, state in track.running.items():
@@ -72,7 +72,7 @@ class RunningStates:
                 state.reset(block)
 
     def meets_invariants(self) -> LExpr:
-        """Whether the states meet their invariants, as of at least one row."""
+        """Test whether there are rows, and states meet their invariants."""
         return conj(TRUE, *(track.meets_invariants() for track in self.tracks.values()))
 
     def insert(

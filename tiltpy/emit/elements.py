@@ -87,7 +87,7 @@ class FoldedElement:
         """Compute the constants, once for a fold, of what `leaf` reads at `t`."""
         values: dict[str, LoopValue] = {}
         for name, expr in self.constants:
-            values[name] = _in_variables(block, lower_expr(block, leaf, expr, values))
+            values[name] = lower_expr(block, leaf, expr, values).in_variables(block)
         return values
 
 
@@ -141,10 +141,3 @@ def _varies(expr: Expr, varying: frozenset[str]) -> bool:
             return False
         case _:
             return any(_varies(each, varying) for each in children(expr))
-
-
-def _in_variables(block: Block, value: LoopValue) -> LoopValue:
-    """Assign a value to variables, so that no loop computes it again."""
-    number = None if value.value is None else block.name("c", value.value)
-    fields = tuple(_in_variables(block, each) for each in value.fields)
-    return LoopValue(value.type, number, block.name("ok", value.valid), fields)

@@ -79,6 +79,12 @@ class LoopValue:
         assert self.value is not None
         return self.value
 
+    def in_variables(self, block: Block) -> "LoopValue":
+        """Assign the value to variables, so that it is computed once."""
+        number = None if self.value is None else block.name("v", self.value)
+        fields = tuple(field.in_variables(block) for field in self.fields)
+        return LoopValue(self.type, number, block.name("ok", self.valid), fields)
+
 
 EXACT: Mapping[BinaryOp, Callable[[Any, Any], Any]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv

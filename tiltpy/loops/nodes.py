@@ -6,10 +6,10 @@ clamped indices have a defined result, so that code generated from it cannot tra
 gone: lowering has turned it into a bool beside each value.
 
 A value is *wide* if it is a vector of `LANES` values, one for each of as many
-neighbouring grid points: `Wide`, `Lane`, `Lanes`, `Splat`, `Earlier` and `Pick` are,
-and so is what is computed from a wide operand or assigned such a value (`widths`). A
-scalar operand beside a wide one holds in all lanes, and so does a constant where lanes
-are expected.
+neighbouring grid points: `Wide`, `Lane`, `Lanes`, `Splat`, `Earlier`, `Pick` and
+`FromLanes` are, and so is what is computed from a wide operand or assigned such a value
+(`widths`). A scalar operand beside a wide one holds in all lanes, and so does a
+constant where lanes are expected.
 
 `verify.verify_kernel` checks these rules, and those that a node states:
 
@@ -201,6 +201,14 @@ class Extract:
 
 
 @dataclass(frozen=True, slots=True)
+class FromLanes:
+    """The vector of a scalar for each lane."""
+
+    values: tuple["LExpr", ...]
+    type: Scalar
+
+
+@dataclass(frozen=True, slots=True)
 class CountTrue:
     """The number of lanes (i64) in which a bool, wide or a constant, holds."""
 
@@ -224,6 +232,7 @@ LExpr = (
     | Lanes
     | Pick
     | Extract
+    | FromLanes
     | CountTrue
 )
 

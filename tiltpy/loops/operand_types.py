@@ -14,6 +14,7 @@ from tiltpy.loops.nodes import (
     CountTrue,
     Earlier,
     Extract,
+    FromLanes,
     Lane,
     Lanes,
     LExpr,
@@ -73,6 +74,11 @@ def type_fault(expr: LExpr) -> str | None:
             )
         case Earlier() | Pick():
             return _shuffle_fault(expr)
+        case FromLanes(values=values):
+            if len(values) != LANES:
+                return f"there is a scalar for each lane: {len(values)}"
+            faults = (_expect("lanes have one type", expr.type, v.type) for v in values)
+            return next(filter(None, faults), None)
         case CountTrue(operand=operand):
             return _expect("lanes are counted of a bool", operand.type, BOOL) or (
                 _expect("a number of lanes is an i64", expr.type, I64)

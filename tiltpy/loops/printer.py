@@ -16,6 +16,7 @@ from tiltpy.loops.nodes import (
     Earlier,
     Extract,
     For,
+    FromLanes,
     Lane,
     Lanes,
     LExpr,
@@ -139,6 +140,8 @@ def format_lexpr(expr: LExpr, outer: int = 0) -> str:
             return f"pick({format_lexpr(first)}, {format_lexpr(second)}, {order})"
         case Extract(operand=operand, lane=lane):
             return f"{format_lexpr(operand, PRECEDENCE['postfix'])}.{lane}"
+        case FromLanes(values=values):
+            return f"lanes({', '.join(map(format_lexpr, values))})"
         case CountTrue(operand=operand):
             return f"count({format_lexpr(operand)})"
         case Not(operand=operand):

@@ -21,6 +21,7 @@ from tiltpy.loops.nodes import (
     Earlier,
     Extract,
     For,
+    FromLanes,
     Lane,
     Lanes,
     LExpr,
@@ -264,6 +265,10 @@ class _KernelVerifier:
             case Extract(operand=operand):
                 self.expression(operand)
                 return False
+            case FromLanes(values=values):
+                for value in values:
+                    self._require(not self.expression(value), "a lane has a scalar")
+                return True
             case CountTrue(operand=operand):
                 self._lanes(operand)
                 return False

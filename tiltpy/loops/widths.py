@@ -19,6 +19,7 @@ from tiltpy.loops.nodes import (
     Earlier,
     Extract,
     For,
+    FromLanes,
     Lane,
     Lanes,
     LExpr,
@@ -61,7 +62,7 @@ def wide_variables(body: tuple[Stmt, ...]) -> frozenset[Var]:
 def is_wide_expr(expr: LExpr, variables: AbstractSet[Var]) -> bool:
     """Return whether an expression is wide, given the wide variables."""
     match expr:
-        case Wide() | Lane() | Lanes() | Splat() | Earlier() | Pick():
+        case Wide() | Lane() | Lanes() | Splat() | Earlier() | Pick() | FromLanes():
             return True
         case Num() | Extract() | CountTrue():
             return False

@@ -7,12 +7,14 @@ null rules stand in one place, `emit.values`.
 from dataclasses import dataclass, replace
 
 from tiltpy.abi.layouts import Layout, TimeLayout
-from tiltpy.aggregates.user_defined import code_of
+from tiltpy.aggregates.aggregate import State
+from tiltpy.aggregates.user_defined import code_of, substitute
 from tiltpy.emit.builder import Block
 from tiltpy.emit.values import LoopValue, lower_expr
 from tiltpy.ir.nodes import Element, Expr, Reduce, UserReduction
 from tiltpy.loops.build import TRUE, conj
 from tiltpy.loops.nodes import LExpr, Num, Var
+from tiltpy.ops import REDUCTIONS
 from tiltpy.plan.definedness import trial_block, unknown_value
 from tiltpy.types import BOOL, Struct, Type
 
@@ -103,6 +105,24 @@ def reduced_value(
         return code.result(block, state, UNKNOWN if panes else element.valid)
     certain = source.begins is None and element.valid == TRUE
     valid = node.reduction == "count" or (certain and node.ddof < cells)
+    return replace(unknown_value(node.type), valid=TRUE if valid else UNKNOWN)
+
+
+def scanned_value(
+    node: Reduce, source: CellFacts, user_reduction: UserReduction | None
+) -> LoopValue:
+    """Evaluate a reduction over a window that folds on, of which cells have come."""
+    element = source.element(trial_block(), node.element)
+    known = source.certain(node.element)
+    if user_reduction is not None:
+        code = code_of(user_reduction)
+        state: State = tuple(Var("some", scalar) for scalar in code.types())
+        if known:
+            state = substitute(state, code.find_invariants(element))
+        return code.result(trial_block(), state, TRUE if known else UNKNOWN)
+    valid = node.reduction == "count" or (
+        known and REDUCTIONS[node.reduction].never_null
+    )
     return replace(unknown_value(node.type), valid=TRUE if valid else UNKNOWN)
 
 

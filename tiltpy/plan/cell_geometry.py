@@ -45,14 +45,26 @@ class CellGeometry:
 
     @cached_property
     def references(self) -> Mapping[str, tuple[list[CutPoint], list[Window]]]:
-        """The points and windows of each definition, those that see the present too."""
+        """The points and windows of each definition, those that see the present too.
+
+        Not the windows that fold on (`folds`).
+        """
         return {d.name: self._references(d) for d in self.query.definitions}
 
     @staticmethod
     def _references(definition: TemporalExpr) -> tuple[list[CutPoint], list[Window]]:
         points, windows = references(definition)
+        bounded = [window for window in windows if not window.folds_on]
         folded = [window for window, _ in present_folds(definition)]
-        return points, list(dict.fromkeys((*windows, *folded)))
+        return points, list(dict.fromkeys((*bounded, *folded)))
+
+    @cached_property
+    def folds(self) -> Mapping[str, list[Window]]:
+        """The windows of each definition that fold on, in order of the query."""
+        return {
+            d.name: [window for window in references(d)[1] if window.folds_on]
+            for d in self.query.definitions
+        }
 
     @cached_property
     def definitions(self) -> Mapping[str, TemporalExpr]:
@@ -62,7 +74,8 @@ class CellGeometry:
     def objects(self, reader: TemporalExpr) -> tuple[str, ...]:
         """The objects that a definition refers to."""
         points, windows = self.references[reader.name]
-        names = [p.object for p in points] + [w.object for w in windows]
+        names = [p.object for p in points]
+        names += [w.object for w in (*windows, *self.folds[reader.name])]
         return tuple(dict.fromkeys(names))
 
     @cached_property
@@ -98,7 +111,7 @@ class CellGeometry:
         slow = set(filter(self.sampled, self.inputs))
         for reader in self.query.definitions:
             points, windows = self.references[reader.name]
-            slow -= {window.object for window in windows}
+            slow -= {w.object for w in (*windows, *self.folds[reader.name])}
             few = self.slow_cells * reader.tdom.precision
             slow -= {p.object for p in points if self.axes[p.object].period < few}
         return frozenset(slow)
@@ -110,7 +123,11 @@ class CellGeometry:
     def window(self, reader: TemporalExpr, window: Window) -> WindowCells:
         """The cells that a window sees."""
         oldest = self._step(reader, window.object, window.start + 1)
-        return WindowCells(oldest, self._step(reader, window.object, window.end))
+        return WindowCells(oldest, self.newest(reader, window))
+
+    def newest(self, reader: TemporalExpr, window: Window) -> CellMap:
+        """The last cell that a window sees."""
+        return self._step(reader, window.object, window.end)
 
     def is_aligned(self, reader: TemporalExpr, window: Window) -> bool:
         """Decide whether the edges of a window cut no cell of its object."""
@@ -127,13 +144,19 @@ class CellGeometry:
         return map_cells(axis, source, offset, low)
 
     def ranges(self, reader: TemporalExpr) -> Iterator[tuple[str, WindowCells]]:
-        """Find the cells that each reference of a definition sees, by object."""
+        """Find the cells that each reference of a definition sees, by object.
+
+        Windows that fold on take one in for each cell of the reader.
+        """
         points, windows = self.references[reader.name]
         for point in points:
             cell = self.point(reader, point)
             yield point.object, WindowCells(cell, cell)
         for window in windows:
             yield window.object, self.window(reader, window)
+        for window in self.folds[reader.name]:
+            cell = self.newest(reader, window)
+            yield window.object, WindowCells(cell, cell)
 
     def sees_only_past(self, reader: TemporalExpr, name: str) -> bool:
         """Decide whether a reader's cell looks no further than itself in an object."""
@@ -159,6 +182,9 @@ class CellGeometry:
             for point in points:
                 if point.object == name:
                     offsets += [point.offset - margin, point.offset + margin]
+            for window in self.folds[reader.name]:
+                if window.object == name:
+                    offsets += [window.end - margin, window.end + margin]
             for window in windows:
                 if window.object == name:
                     first = window.end if unless(reader, window) else window.start

@@ -29,6 +29,7 @@ from tiltpy.plan.cell_facts import (
     known_constant,
     known_constants,
     reduced_value,
+    scanned_value,
 )
 from tiltpy.plan.definedness import trial_block, unknown_value
 from tiltpy.plan.vector_plan import VectorPlan
@@ -65,7 +66,7 @@ class LoopCells:
             case CutWindow() if sees_more(cut):
                 return False
             case CutWindow(window=window, element=element):
-                cell = self.geometry.window(reader, window).newest
+                cell = self.geometry.newest(reader, window)
                 facts = self.seen_by(reader, window.object)
                 return cell.times >= cell.over and facts.certain(element)
             case InlinedCut():
@@ -131,6 +132,12 @@ class LoopCells:
                 return LoopValue(node.type, unknown_value(node.type).value, TRUE)
             case Reduce() if sees_more(node):
                 return replace(unknown_value(node.type), valid=TRUE)
+            case Reduce(window=window) if window.folds_on:
+                return scanned_value(
+                    node,
+                    self.seen_by(reader, window.object),
+                    self.user_defined.get(node.reduction),
+                )
             case Reduce(window=window):
                 return reduced_value(
                     block,

@@ -35,6 +35,7 @@ from tiltpy.loops.nodes import (
     CountTrue,
     Earlier,
     Extract,
+    FromLanes,
     Lane,
     Lanes,
     LExpr,
@@ -186,10 +187,14 @@ def test_lanes_move_and_are_picked(scalar: Scalar, trial: Trial) -> None:
     alone, extracted = trial.writes(scalar, LANES)
     for lane in range(LANES):
         trial.body.append(Store(alone, i64(lane), Extract(first, lane, scalar)))
+    backwards, reversed_ = trial.writes(scalar, LANES)
+    lanes = tuple(load(array, i64(LANES - 1 - lane)) for lane in range(LANES))
+    trial.body.append(Store(backwards, ZERO, FromLanes(lanes, scalar)))
     trial.run()
     for memory, (_, meant) in zip(found, cases, strict=True):
         assert same(memory, meant.astype(memory.dtype))
     assert same(extracted, both[:LANES].astype(extracted.dtype))
+    assert same(reversed_, both[:LANES][::-1].astype(reversed_.dtype))
 
 
 @pytest.mark.parametrize("scalar", [s for s in ALL if s.is_integer], ids=str)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from tests.compiled import random_setting
 from tests.random.events import random_event_case, random_event_setting
 from tests.random.grids import random_grid_case, random_grid_setting
+from tests.random.lane_scans import random_scan_case, random_scan_setting
 from tests.random.queries import random_case
 from tests.random.rates import random_rate_case, random_rate_setting
 from tests.semantics.test_properties import check
@@ -227,6 +228,8 @@ def main() -> None:
             setting = random_event_setting(random)
         elif seed % 8 == 4:
             case, setting = random_rate_case(seed), random_rate_setting(random)
+        elif seed % 16 == 8:
+            case, setting = random_scan_case(seed), random_scan_setting(random)
         elif seed % 2:
             case = random_grid_case(seed, exact=True, specials=specials)
             setting = random_grid_setting(random, case)

@@ -32,6 +32,7 @@ from tiltpy.loops.nodes import (
     CountTrue,
     Earlier,
     Extract,
+    FromLanes,
     Lane,
     Lanes,
     LExpr,
@@ -45,7 +46,7 @@ from tiltpy.loops.nodes import (
     Wide,
 )
 from tiltpy.loops.widths import is_wide_expr
-from tiltpy.types import BOOL
+from tiltpy.types import BOOL, Scalar
 
 
 class Expressions:
@@ -101,12 +102,22 @@ class Expressions:
                 kind = wide(type_of(expr.type))
                 text = self.code.value(f"extractelement {kind} {vector}, i64 {lane}")
                 return Value(text, wide=False)
+            case FromLanes(values=values):
+                return self._from_lanes(values, expr.type)
             case CountTrue(operand=operand):
                 return count_true(self.code, self.wide(operand))
             case Not() | Select() | Bin() | Convert() | CallFn():
                 return self._operation(expr)
             case _:
                 assert_never(expr)
+
+    def _from_lanes(self, values: Iterable[LExpr], scalar: Scalar) -> Value:
+        single, kind = type_of(scalar), wide(type_of(scalar))
+        text = "poison"
+        for lane, value in enumerate(values):
+            entry = f"{single} {self.scalar(value)}, i64 {lane}"
+            text = self.code.value(f"insertelement {kind} {text}, {entry}")
+        return Value(text, wide=True)
 
     def _load(self, array: Array, index: LExpr) -> Value:
         match index:

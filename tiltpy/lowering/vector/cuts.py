@@ -79,7 +79,7 @@ class LaneCuts:
             case CutWindow() if sees_more(cut):
                 return False
             case CutWindow(window=window, element=element):
-                step = geometry.window(reader, window).newest
+                step = geometry.newest(reader, window)
                 moves = step.times >= step.over
                 return moves and self.view.certain(window.object, element)
             case InlinedCut():
@@ -139,10 +139,13 @@ class LaneCuts:
         if sees_present:
             folded = FoldedElement.of(element)
             element, present = folded.element, folded.values(view.block, self.leaf)
-        seen = view.plan.geometry.window(view.reader, window)
-        assert seen.newest.is_regular, f"windows of ~{name} move on with its cells"
-        newest, oldest = view.after(seen.newest), view.after(seen.oldest)
+        step = view.plan.geometry.newest(view.reader, window)
+        assert step.is_regular, f"windows of ~{name} move on with its cells"
+        newest = view.after(step)
         new = view.element(view.block, name, element, newest, present).valid
+        if window.folds_on:
+            return view.block.name("cut", conj(new, view.changes(name, newest)))
+        oldest = view.after(view.plan.geometry.window(view.reader, window).oldest)
         gone = view.element(view.block, name, element, oldest - 1, present).valid
         if view.source(name).always_begins:  # then each that contributes is another
             return view.block.name("cut", disj(new, gone))

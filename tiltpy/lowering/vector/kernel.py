@@ -8,6 +8,8 @@ neighbours (`windows`, `doubling_windows`, `block_windows`) or from panes (`pane
 cache, so that an input is read once and an output written once.
 """
 
+from collections.abc import Iterator
+
 from tiltpy.abi.signature import (
     LANES,
     AlignedRange,
@@ -18,7 +20,7 @@ from tiltpy.abi.signature import (
 )
 from tiltpy.abi.slots import SlotKind
 from tiltpy.emit.axes import whole_vectors
-from tiltpy.emit.builder import Block, KernelBuilder
+from tiltpy.emit.builder import Block, KernelBuilder, block_ticks
 from tiltpy.emit.cell_arrays import ALIGNED, Bitmap, CellArrays
 from tiltpy.emit.references import fields_read
 from tiltpy.emit.row_access import ObjectRows, input_rows
@@ -31,6 +33,7 @@ from tiltpy.lowering.vector.densify import DensifiedInput
 from tiltpy.lowering.vector.loop import LaneLoop
 from tiltpy.lowering.vector.outputs import Output
 from tiltpy.lowering.vector.pane_loop import PaneLoop
+from tiltpy.lowering.vector.scans import LaneScans
 from tiltpy.lowering.vector.tile_buffers import TileBuffer
 from tiltpy.plan.vector_plan import VectorPlan
 from tiltpy.plan.vector_stages import Stage
@@ -61,11 +64,14 @@ class _VectorKernel:
         self.at = self.builder.fresh("at")
         self.ticks = self.builder.fresh("ticks")
         self.begin: LExpr = i64(-self.warm)
+        self.builder.block_ticks = block_ticks(plan.query.unit)
         self.stored: dict[str, CellArrays] = {}
+        self.rows: dict[str, ObjectRows] = {}
         self.densified: list[DensifiedInput] = []
         self.tile_buffers: list[TileBuffer] = []
         self.outputs: dict[str, Output] = {}
         self.lowered: list[LaneLoop | PaneLoop] = []
+        self.scans: dict[str, LaneScans] = {}
 
     def lower(self) -> LoweredKernel:
         """Lower all loops to a kernel."""
@@ -80,7 +86,11 @@ class _VectorKernel:
             loops += self._stage(body, stage)
         for tile_buffer in self.tile_buffers:
             tile_buffer.keep(body, self.ticks)
+        for scans, definition in self._list_scans():
+            scans.take_over(self.starts, definition)
         self._tiles(body)
+        for scans, definition in self._list_scans():
+            scans.leave(self.block, definition)
         for name in self.plan.query.outputs:
             self.outputs[name].finish(self.block)
         return self._finish(loops)
@@ -92,6 +102,7 @@ class _VectorKernel:
         rows = input_rows(self.builder, self.block, name, self.plan.query.type_of(name))
         if self.geometry.sampled(name):
             self.stored[name] = self._sampled(rows)
+            self.rows[name] = rows
             return
         assert self.tile is not None, "rows are densified tile by tile"
         back, ahead = self.plan.halo(name)
@@ -154,9 +165,7 @@ class _VectorKernel:
     def _stage(self, body: Block, stage: Stage) -> list[Loop]:
         first = body.name("first", _cells(self.at, stage.precision))
         count = body.name("cells", _cells(self.ticks, stage.precision))
-        kind = PaneLoop if stage.panes else LaneLoop
-        loop = kind(self.plan, self.builder, self.stored, self.low)
-        self.lowered.append(loop)
+        loop = self._loop(stage)
         cell = self.builder.fresh("cell")
         tile, inner = body.inner(), body.inner()
         loop.enter(tile, first)
@@ -183,6 +192,24 @@ class _VectorKernel:
         end = body.name("end", add(first, count))
         body.add(For(cell, first, end, inner.body(), step))
         return loops
+
+    def _loop(self, stage: Stage) -> LaneLoop | PaneLoop:
+        loop: LaneLoop | PaneLoop
+        if stage.panes:
+            loop = PaneLoop(self.plan, self.builder, self.stored, self.low)
+        else:
+            rows = self.rows
+            loop = LaneLoop(self.plan, self.builder, self.stored, rows, self.low)
+            for definition in stage.definitions:
+                self.scans[definition.name] = loop.scans
+        self.lowered.append(loop)
+        return loop
+
+    def _list_scans(self) -> Iterator[tuple[LaneScans, TemporalExpr]]:
+        """Yield the definitions with windows that fold on, in order of the query."""
+        for definition in self.plan.query.definitions:
+            if self.geometry.folds[definition.name]:
+                yield self.scans[definition.name], definition
 
     def _tile_buffer(self, definition: TemporalExpr, outcome: Outcome) -> TileBuffer:
         back, _ = self.plan.halo(definition.name)
@@ -250,6 +277,7 @@ class _VectorKernel:
             tuple(builder.scratch),
             outputs,
             aligned_range,
+            states=tuple(builder.states),
         )
         return LoweredKernel(kernel, signature)
 

@@ -6,6 +6,7 @@ from tiltpy.abi.signature import LANES, Shape
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.cell_arrays import CellArrays
 from tiltpy.emit.join_snapshots import unsign_zeros
+from tiltpy.emit.row_access import ObjectRows
 from tiltpy.emit.values import LoopValue, Reading, lower_expr
 from tiltpy.ir.nodes import (
     At,
@@ -21,6 +22,7 @@ from tiltpy.lowering.vector.cell_values import Outcome
 from tiltpy.lowering.vector.cuts import LaneCuts
 from tiltpy.lowering.vector.history import History, StreamedObject
 from tiltpy.lowering.vector.operands import LaneView
+from tiltpy.lowering.vector.scans import LaneScans
 from tiltpy.lowering.vector.windows import LaneWindows
 from tiltpy.plan.vector_plan import VectorPlan
 from tiltpy.types import I64
@@ -34,6 +36,7 @@ class LaneLoop:
         plan: VectorPlan,
         builder: KernelBuilder,
         stored: Mapping[str, CellArrays],
+        rows: Mapping[str, ObjectRows],
         low: LExpr,
     ) -> None:
         self.plan = plan
@@ -41,6 +44,7 @@ class LaneLoop:
         self.low = low
         self.view = LaneView(plan, builder, stored, low)
         self.windows = LaneWindows(self.view, self._leaf)
+        self.scans = LaneScans(self.view, rows)
         self.cuts = LaneCuts(self.view, self._leaf)
         self.has_windows = False
 
@@ -130,6 +134,8 @@ class LaneLoop:
                 return self.view.bound(node)
             case Reduce():
                 self.has_windows = True
+                if node.window.folds_on:
+                    return self.scans.value(node)
                 return self.windows.reduce(node)
             case _:
                 raise AssertionError("an element outside of a window")

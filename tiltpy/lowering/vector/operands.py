@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from tiltpy.abi.signature import LANES
+from tiltpy.abi.slots import SlotKind
 from tiltpy.emit.axes import CellMap
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.cell_arrays import (
@@ -41,6 +42,7 @@ class LaneView:
         self.builder = builder
         self.stored = stored
         self.low = low
+        self.high = builder.number(SlotKind.HIGH, "")
         self.streams: dict[str, StreamedObject] = {}
         self.block = Block(builder)
         self.cell: LExpr = i64(0)
@@ -168,14 +170,28 @@ class LaneView:
             ahead = again // source.axis.period if again else 0
             source.prefetch(self.block, cell, ahead)
 
-    def starts(self, name: str, after: int) -> LExpr:
-        """The times at which cells after the counter's begin."""
+    def start(self, name: str, after: int) -> LExpr:
+        """The time at which the cell after the counter's begins."""
         geometry = self.plan.geometry
         axis = geometry.axes[name]
         earlier = (geometry.low - axis.phase) % axis.period
         ticks = mul(add(self.cell, i64(after)), i64(axis.period))
-        first = add(self.low, sub(ticks, i64(earlier)))
-        return add(first, mul(Lane(I64), i64(axis.period)))
+        return add(self.low, sub(ticks, i64(earlier)))
+
+    def starts(self, name: str, after: int) -> LExpr:
+        """The times at which it and those after it begin."""
+        period = self.plan.geometry.axes[name].period
+        return add(self.start(name, after), mul(Lane(I64), i64(period)))
+
+    def row(self, name: str, after: int) -> LExpr:
+        """The row of a sampled input that is the cell after the counter's."""
+        base = self._cells(name, after).base
+        self._prefetch(name, base)
+        return self.block.name("row", add(base, self.stored[name].offset))
+
+    def read_stream(self, name: str, after: int) -> LoopValue:
+        """Read a vector of cells of an object that the loop computes."""
+        return self.streams[name].value(self.block, self._back(name, after))
 
     # Elements of windows
 

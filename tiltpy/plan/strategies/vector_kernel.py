@@ -78,7 +78,12 @@ def _refuse_domains(geometry: CellGeometry) -> Refusal | None:
 
 def _refuse_reductions(query: Query) -> Refusal | None:
     """Refuse reductions that do not combine the states of cells."""
-    used = {n.reduction for d in query.definitions for n in reductions(d)}
+    used = {
+        node.reduction
+        for definition in query.definitions
+        for node in reductions(definition)
+        if not node.window.folds_on
+    }
     for reduction in query.reductions:
         if reduction.name in used and reduction.merge is None:
             return Refusal(f"{reduction.name} has no merge")
@@ -123,6 +128,7 @@ def _sparse(geometry: CellGeometry, costs: Costs) -> Iterator[str]:
 def _maps_rows(geometry: CellGeometry, definition: TemporalExpr) -> bool:
     """Decide whether a definition reads one object, where it is itself."""
     points, windows = geometry.references[definition.name]
+    windows = windows or geometry.folds[definition.name]
     here = not windows and all(point.offset == 0 for point in points)
     return here and len(points) == 1 and definition.tdom.precision == 1
 

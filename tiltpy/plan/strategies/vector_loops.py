@@ -24,8 +24,10 @@ from tiltpy.plan.cell_facts import CellFacts
 from tiltpy.plan.cell_geometry import WindowCells
 from tiltpy.plan.loop_cells import LoopCells
 from tiltpy.plan.nodes import Refusal, refuse_whole_window
+from tiltpy.plan.strategies.lane_scans import refuse_scans
 from tiltpy.plan.vector_plan import VectorPlan
 from tiltpy.plan.vector_stages import Stage
+from tiltpy.types import STRING
 
 
 def refuse_loops(plan: VectorPlan) -> Refusal | None:
@@ -46,6 +48,7 @@ class _Loops:
 
     def refusals(self) -> Iterator[Refusal]:
         """Find all reasons, stage by stage."""
+        yield from refuse_scans(self.plan)
         for stage in self.plan.stages:
             for definition in stage.definitions:
                 if self.plan.is_materialised(definition.name):
@@ -87,6 +90,8 @@ class _Loops:
                     yield Refusal(f"the rows of ~{name} are spread over ticks")
                 case Reduce() if sees_more(node):
                     yield from self._lane_matches(reader, node)
+                case Reduce() if node.window.folds_on:
+                    yield from self._lane_scan(reader, node)
                 case Reduce():
                     yield from self._lane_window(reader, node)
                 case _:
@@ -113,6 +118,20 @@ class _Loops:
             yield refuse_whole_window(node)
         elif not source.certain(node.element):
             yield Refusal(f"a short window of finer ~{name} may have gaps")
+
+    def _lane_scan(self, reader: TemporalExpr, node: Reduce) -> Iterator[Refusal]:
+        """Refuse to fold on what is not one row a cell, or what keeps no states."""
+        name = node.window.object
+        if not self.geometry.newest(reader, node.window).is_regular:
+            yield _refuse_cell_count(node.window)
+        if node.reduction in WHOLE_WINDOW:
+            yield refuse_whole_window(node)
+        if node.bounds:
+            yield _refuse_bounds(node)
+        if node.element.type == STRING:
+            yield Refusal(f"states of {node.reduction} of ~{name} are strings")
+        if self.cells.seen_by(reader, name).begins is not None:
+            yield Refusal(f"snapshots of ~{name} may be longer than a cell")
 
     def _lane_matches(self, reader: TemporalExpr, node: Reduce) -> Iterator[Refusal]:
         """Refuse what sees the present, but for counts of cells with one key of it."""
@@ -150,7 +169,7 @@ class _Loops:
             case CutWindow(window=window, bounds=bounds):
                 if bounds and not self._sees_whole_cells(reader, window):
                     yield Refusal(f"edges of windows cut snapshots of ~{window.object}")
-                if not self.geometry.window(reader, window).newest.is_regular:
+                if not self.geometry.newest(reader, window).is_regular:
                     yield Refusal(
                         f"a window of ~{window.object} may hold the same twice"
                     )

@@ -15,6 +15,7 @@ from typing import Protocol
 from tiltpy.costs import RunCosts
 from tiltpy.runtime.arrays.pool import ScratchArrays
 from tiltpy.runtime.execution.call_queue import CallQueue
+from tiltpy.runtime.execution.call_states import CallStates
 from tiltpy.runtime.execution.call_table import CallTable, SharedArrays
 from tiltpy.runtime.execution.stitch import Piece
 from tiltpy.runtime.execution.time_domain import Cells
@@ -35,8 +36,10 @@ class ChunkTask(Protocol):
     def most(self) -> int:
         """Bound their snapshots, where memory is taken for all of them."""
 
-    def table(self, shared: SharedArrays) -> CallTable:
-        """Make the calls of the kernel, with memory of a run."""
+    def table(
+        self, shared: SharedArrays, states: CallStates | None = None
+    ) -> CallTable:
+        """Make the calls of the kernel, with memory of a run, and its states."""
 
     def results(self, table: CallTable) -> Iterator[Done]:
         """Return what these calls have written, once they are made."""
@@ -64,14 +67,16 @@ def compute(
     tasks: Sequence[ChunkTask],
     scratch: Sequence[ScratchArrays],
     shared: SharedArrays,
+    states: CallStates | None = None,
 ) -> Iterator[Done]:
     """Compute a round; gives the chunks' pieces in order.
 
     There is a thread for each of the scratch memories, the caller's among them. The
-    tasks of all rounds write to `shared` arrays.
+    tasks of all rounds write to `shared` arrays. Where they go on from `states` there
+    is one thread.
     """
     threads = scratch[: sum(task.count for task in tasks)]
-    tables = [task.table(shared) for task in tasks]
+    tables = [task.table(shared, states) for task in tasks]
     CallQueue(tables, threads).run()
     for task, table in zip(tasks, tables, strict=True):
         yield from task.results(table)

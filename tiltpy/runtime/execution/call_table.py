@@ -179,13 +179,21 @@ class CallTable:
         self.prepare()
         self._take_memory(NO_ARRAYS)
 
-    def renew(self, shared: SharedArrays) -> "CallTable":
+    def renew(
+        self, shared: SharedArrays, states: CallStates | None = None
+    ) -> "CallTable":
         """Copy a prepared table for a run, with memory of its own and `shared` arrays.
 
         Those have the values of outputs that calls of other tables write to as well.
+        With `states` the calls of this run go on from them.
         """
         table = CallTable.__new__(CallTable)
         vars(table).update(vars(self), slots=self.slots.copy(), arrays={})
+        if states is not None:
+            states.check(self.kernel.signature)
+            table.states = states
+            for index, column in self.map.states:
+                table.slots[:, index] = states.addresses(column)
         table._take_memory(shared)  # noqa: SLF001 - a copy of this one
         return table
 

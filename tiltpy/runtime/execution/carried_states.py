@@ -11,6 +11,8 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+import numpy as np
+
 from tiltpy.costs import RunCosts
 from tiltpy.runtime.arrays.dictionary import Strings
 from tiltpy.runtime.arrays.dtypes import Times
@@ -19,22 +21,28 @@ from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.execution.call_batches import Done
 from tiltpy.runtime.execution.call_queue import CallQueue
 from tiltpy.runtime.execution.call_states import CallStates
+from tiltpy.runtime.execution.call_table import NO_ARRAYS, SharedArrays
+from tiltpy.runtime.execution.dense_output import DenseOutput
 from tiltpy.runtime.execution.kernel import Kernel
 from tiltpy.runtime.execution.run_coverage import RunCoverage
 from tiltpy.runtime.execution.supports import FAR
 from tiltpy.runtime.execution.sweep_calls import SweepChunks
+from tiltpy.runtime.execution.vector_calls import VectorChunks, call_over
+from tiltpy.runtime.execution.vector_range import VectorRange
 
 
 class CarriedChunks:
     """Chunks of a run, whose `coverage` is resumed.
 
-    The states before a chunk are guessed from `warmup_rows` rows, if there are any.
+    A `vector` kernel computes those that fit in its range. The states before a chunk
+    are guessed from `warmup_rows` rows, if there are any.
     """
 
     def __init__(
         self,
         kernel: Kernel,
         coverage: RunCoverage,
+        vector: VectorRange | None,
         rows: Mapping[str, SnapshotBuffer],
         strings: Strings,
         warmup_rows: int,
@@ -42,31 +50,42 @@ class CarriedChunks:
     ) -> None:
         self._kernel = kernel
         self._coverage = coverage
+        self._vector = vector
         self._rows = rows
         self._strings = strings
         self._warmup_rows = warmup_rows
         self._costs = costs
 
-    def compute(self, cuts: Times, scratch: Sequence[ScratchArrays]) -> Generator[Done]:
+    def compute(
+        self,
+        cuts: Times,
+        scratch: Sequence[ScratchArrays],
+        dense: DenseOutput | None = None,
+        shared: SharedArrays = NO_ARRAYS,
+    ) -> Generator[Done]:
         """Compute the chunks between cuts; gives their pieces in order.
 
-        More and more are computed at a time, for as long as guesses are right.
+        More and more are computed at a time, for as long as guesses are right. Those
+        that write every cell write to the `shared` arrays of a `dense` output.
         """
         ranges = pairwise(cuts.tolist())
-        covered = ((low, self._coverage.of(low, high)) for low, high in ranges)
-        chunks = [(low, coverage) for low, coverage in covered if coverage.cells]
+        chunks = [span for span in ranges if self._coverage.of(*span).cells]
         states = self._first_states()
         together, wrong = len(scratch), 0
         while chunks:
             guesses_pay = self._warmup_rows and wrong < self._costs.wrong_guesses
             count = min(len(chunks), together if guesses_pay else 1)
-            guesses = self._guess([low for low, _ in chunks[1:count]], scratch)
+            lows = [low for low, _ in chunks[1:count]]
+            guesses = self._guess(lows, scratch)
             before = [states, *map(_copy, guesses)]
             calls = [
-                SweepChunks(self._kernel, coverage, self._strings, each)
-                for (_, coverage), each in zip(chunks, before, strict=False)
+                self._call(*span, dense)
+                for span, _ in zip(chunks, before, strict=False)
             ]
-            tables = [call.table() for call in calls]
+            tables = [
+                call.table(shared, each)
+                for call, each in zip(calls, before, strict=True)
+            ]
             CallQueue(tables, scratch[:count]).run()
             right = 1
             while right < count and _agree(before[right - 1], guesses[right - 1]):
@@ -77,6 +96,17 @@ class CarriedChunks:
             wrong = 0 if right > 1 else wrong + (count > 1)
             together = len(scratch) if right < count else 2 * together
             together = min(together, self._costs.enough_chunks)
+
+    def _call(
+        self, low: int, high: int, dense: DenseOutput | None
+    ) -> SweepChunks | VectorChunks:
+        """Make the call of the kernel that computes a chunk."""
+        vector = self._vector
+        if vector is not None and vector.fit(np.array([low]), np.array([high]))[0]:
+            calls = call_over(vector.kernel, self._rows, low, high)
+            return VectorChunks(vector.kernel, calls, dense, self._strings)
+        coverage = self._coverage.of(low, high)
+        return SweepChunks(self._kernel, coverage, self._strings)
 
     def _guess(
         self, times: Sequence[int], scratch: Sequence[ScratchArrays]

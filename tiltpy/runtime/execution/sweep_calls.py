@@ -76,9 +76,11 @@ class SweepChunks:
             if loop.name in self.coverage.cells and loop.name in self.signature.outputs
         ]
 
-    def table(self, shared: SharedArrays = NO_ARRAYS) -> CallTable:
+    def table(
+        self, shared: SharedArrays = NO_ARRAYS, states: CallStates | None = None
+    ) -> CallTable:
         """The calls, prepared."""
-        return self._template.renew(shared)
+        return self._template.renew(shared, states)
 
     def results(self, table: CallTable) -> Iterator[Done]:
         """Return what each call wrote of each output of which it owns cells."""

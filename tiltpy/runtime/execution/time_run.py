@@ -133,8 +133,10 @@ class TimeRun:
         """Say why no chunks go on from the states of windows that fold on."""
         if self.states is not None:
             return "it goes on from states that it was given"
-        if not self.ranges or self.vector is not None:
+        if not self.ranges:
             return "no window folds on"
+        if self.vector is not None:
+            return None if self.vector.carries else "no window folds on"
         reason = self.kernels.refuse_chunks(self.sweep)
         if reason is not None or self.options.chunk is not None:
             return reason
@@ -148,6 +150,8 @@ class TimeRun:
         A few chunks must be long beside what is folded once more before them.
         """
         if self.one_chunk is not None or self._count_workers(2) == 1:
+            return 0
+        if self.kernels.refuse_chunks(self.sweep) is not None:
             return 0
         return min(self.kernels.warmup_rows, self.costs.most_warmup_rows)
 
@@ -171,11 +175,29 @@ class TimeRun:
             return Refusal("the query has none for such rows")
         domains = {name: range_.domain for name, range_ in self.ranges.items()}
         serves = find_vector_range(kernel, self.rows, domains)
+        if serves is not None and serves.carries:
+            refusal = self._refuse_states()
+            if refusal is not None:
+                return refusal
         if serves is not None:
             low = max(range_.low for range_ in self.ranges.values())
             high = min(range_.high for range_ in self.ranges.values())
+            if serves.carries:  # a sweep leaves states after a cell of each output
+                first = max(range_.domain.start for range_ in self.ranges.values())
+                cells = (output.tdom.longest for output in self.outputs.values())
+                low = max(low, first) + max(cells)
             serves = serves.within(low, high)
         return serves or Refusal("there is no time in which all of its rows exist")
+
+    def _refuse_states(self) -> Refusal | None:
+        """Refuse a vector kernel that goes on from the states of a sweep."""
+        if self.states is not None:
+            return Refusal("the run goes on from states that it was given")
+        if any(range_.low > range_.domain.start for range_ in self.ranges.values()):
+            return Refusal("states before the run are unknown")
+        signature = self.kernels.sweep(baseline=True).signature
+        reason = signature.refuse_states(in_chains=True)
+        return None if reason is None else Refusal(reason)
 
     def _definition(self, name: str) -> TemporalExpr:
         definition = self.kernels.query.definition(name)
@@ -304,18 +326,24 @@ class TimeRun:
     def _results(self, work: "_Work") -> Generator[Done]:
         workers = self._count_workers(work.count)
         scratch = [ScratchArrays() for _ in range(min(workers, work.count))]
+        shared = NO_ARRAYS if work.dense is None else work.dense.allocate()
+        if self.coverage.resumes and not self.warmup_rows:
+            states = CallStates.first(self.sweep.signature.states)
+            for round_ in work.rounds:
+                yield from compute(round_, scratch[:1], shared, states)
+            return
         if self.coverage.resumes:
             carried = CarriedChunks(
                 self.sweep,
                 self.coverage,
+                self.vector,
                 self.rows,
                 self.strings,
                 self.warmup_rows,
                 self.costs,
             )
-            yield from carried.compute(self._cuts, scratch)
+            yield from carried.compute(self._cuts, scratch, work.dense, shared)
             return
-        shared = NO_ARRAYS if work.dense is None else work.dense.allocate()
         for round_ in work.rounds:
             yield from compute(round_, scratch, shared)
 

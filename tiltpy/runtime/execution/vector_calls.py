@@ -16,6 +16,7 @@ from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrays.time_layout import make_sampled
 from tiltpy.runtime.execution.call_batches import Done
 from tiltpy.runtime.execution.call_numbers import N, item
+from tiltpy.runtime.execution.call_states import CallStates
 from tiltpy.runtime.execution.call_table import (
     NO_ARRAYS,
     CallTable,
@@ -131,9 +132,11 @@ class VectorChunks:
         table.prepare()
         return table
 
-    def table(self, shared: SharedArrays = NO_ARRAYS) -> CallTable:
+    def table(
+        self, shared: SharedArrays = NO_ARRAYS, states: CallStates | None = None
+    ) -> CallTable:
         """The calls, prepared; `shared` are the arrays of `dense`."""
-        return self._template.renew(shared)
+        return self._template.renew(shared, states)
 
     def _is_dense(self, loop: Loop) -> bool:
         """Return whether the calls write an output's values side by side."""

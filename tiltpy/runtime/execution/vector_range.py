@@ -98,6 +98,11 @@ class VectorRange:
         return VectorFacts(self.visits, rows_read, outside)
 
     @property
+    def carries(self) -> bool:
+        """Test whether each call goes on from the states of the one before."""
+        return bool(self.kernel.signature.states)
+
+    @property
     def visits(self) -> int:
         """Count the kernel's visits in its time range."""
         return self.aligned_range.visits(self.high - self.low)
@@ -164,13 +169,14 @@ def _first_cell(kernel: Kernel, low: int, seams: int) -> int:
     """Find the first time, no less than `low`, from which on a kernel serves.
 
     Its call begins before, if that is no seam: what it computes too much is left out,
-    unless snapshots may have begun there.
+    unless snapshots may have begun there. Nor does a call that goes on from states:
+    those are of the time at which it begins.
     """
     signature, aligned = kernel.signature, kernel.signature.aligned_range
     assert aligned is not None
-    whole = all(not has_covered(signature, loop) for loop in signature.loops)
+    covers = any(has_covered(signature, loop) for loop in signature.loops)
     cell = last_high(aligned, low + aligned.multiple - 1)
-    if whole and seams <= last_seam(aligned, cell):
+    if not covers and not signature.states and seams <= last_seam(aligned, cell):
         return cell
     return first_low(aligned, max(low, seams))
 

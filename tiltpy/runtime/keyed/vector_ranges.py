@@ -84,8 +84,8 @@ def find_vector_ranges(
         there &= domain.wanted
     sampling_grids = _sampling_grids(inputs, rows, there, costs)
     kernel = kernels.vector(sampling_grids) if sampling_grids else None
-    if kernel is None:
-        return None
+    if kernel is None or kernel.signature.states:
+        return None  # calls of a batch go on from no states
     low, high = _time_ranges(kernel.signature, inputs, domains)
     there &= low < high
     return KeyVectorRanges(kernel, np.where(there, low, 0), np.where(there, high, 0))
