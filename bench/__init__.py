@@ -1,1 +1,1 @@
-"""How fast is it? Seeded workloads, peers side by side, nothing committed as truth."""
+"""Benchmarks: seeded workloads, peers side by side, nothing committed as truth."""

@@ -17,7 +17,7 @@ ONE_THREAD = ("C", "plain C", "Numba")
 
 @dataclass(frozen=True, slots=True)
 class BenchOptions:
-    """What is measured, and how often."""
+    """Options of a measurement: what, and how often."""
 
     events: int
     seed: int
@@ -28,7 +28,7 @@ class BenchOptions:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What was found about a workload.
+    """Measurements of a workload.
 
     `bytes` are those to be moved for an event. Each runner has its `turns`, and a
     number of events that are `counted` for its rate. `unlike` says where a peer's
@@ -47,7 +47,7 @@ class Measured:
         return rate(self.counted[runner], self.turns[runner])
 
     def ratio(self, ours: str, theirs: str) -> Spread | None:
-        """How many times the rate of another runner one reaches, if both ran."""
+        """Return the rate of one runner over that of another, if both ran."""
         if ours not in self.turns or theirs not in self.turns:
             return None
         alone = ours == tiltpy(1) and theirs in ONE_THREAD
@@ -57,13 +57,13 @@ class Measured:
 
 
 def tiltpy(workers: int) -> str:
-    """What a run of tiltpy is called."""
+    """Name a run of tiltpy."""
     return f"{workers} worker{'s' * (workers > 1)}"
 
 
 @dataclass(frozen=True, slots=True)
 class _Runners:
-    """What is about to be timed, as it is collected."""
+    """Runners that are about to be timed, as they are collected."""
 
     all: dict[str, Runner] = field(default_factory=dict)
     counted: dict[str, int] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What a peer computed, in the form in which it wrote it, beside tiltpy's result.
+"""Outcomes of peers, in the form in which they wrote them, beside tiltpy's result.
 
 A peer's loop may write full tables, but where every cell of a grid has a value, or
 nearly every one, it need not write times, and neither does tiltpy.
@@ -88,7 +88,7 @@ def codes_of(keys: pa.Array) -> tuple[NDArray[np.int32], pa.Array]:
 
 
 def difference(result: Table, found: Outcome, *, exact: bool) -> str | None:
-    """Where a peer's outcome is not that of tiltpy, if anywhere."""
+    """Find a place where a peer's outcome is not that of tiltpy, if any."""
     if isinstance(found, Kept):
         found = found.table()
     pairs = _cells(result, found) if isinstance(found, Cells) else _rows(result, found)
@@ -135,7 +135,7 @@ def _payloads(ours: Payload, theirs: Payload) -> Iterator[tuple[str, Array, Arra
 
 
 def _alike(ours: Array, theirs: Array, *, exact: bool) -> Array:
-    """Which entries are the same, or as near as rounding lets them be."""
+    """Return which entries are equal, but for rounding."""
     if exact or ours.dtype.kind != "f":
         same: Array = ours == theirs
         return same

@@ -13,7 +13,7 @@ from bench.workloads.streams import Stream, Workload
 
 
 def bound(workload: Workload, streams: Mapping[str, Stream]) -> dict[str, Any]:
-    """What a workload's query is run over: columns without times where it can be.
+    """Bind what a workload's query runs over: columns without times where it can be.
 
     Tables are bound once, as one does who asks more than one question: their times are
     looked at in the first run, which is not timed.
@@ -48,7 +48,7 @@ class Subject:
         self._inputs = bound(workload, streams)
 
     def run(self, workers: int) -> tilt.Result:
-        """What is timed: all of `query.run`."""
+        """Run what is timed: all of `query.run`."""
         return self._query.run(workers=workers, **self._inputs)
 
     def runner(self, workers: int) -> Runner:

@@ -88,7 +88,7 @@ def rate(events: int, seconds: Turns) -> Spread:
 
 
 def speedup(ours: Turns, theirs: Turns, *, one_thread: bool) -> Spread:
-    """How many times faster we are than they, turn by turn."""
+    """Return our speed over theirs, turn by turn."""
     turns = zip(ours, theirs, strict=True)
     if one_thread:
         return Spread(tuple(b.processor / a.processor for a, b in turns))

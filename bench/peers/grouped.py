@@ -36,7 +36,7 @@ class Grouped:
         return tuple(memory(len(self.values), kind) for kind in wanted)
 
     def outcome(self, arrays: Payload, count: int) -> Outcome:
-        """What a loop wrote, with times and keys."""
+        """Return what a loop wrote, with times and keys."""
         if len(arrays) == 1:
             rows = np.diff(self.offsets)
             keys = self._named(np.repeat(np.arange(len(rows)), rows))

@@ -1,4 +1,4 @@
-"""What all peers have in common: a run to be timed, and what it found."""
+"""A peer: a run to be timed, and its outcome."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -36,6 +36,6 @@ class Peer:
     outcome: Callable[[Any], Outcome]
 
     def disagreement(self, workload: Workload, expected: Table) -> str | None:
-        """Where the peer's result is not tiltpy's, if anywhere."""
+        """Find a place where the peer's result is not tiltpy's, if any."""
         found = self.outcome(self.run())
         return difference(expected, found, exact=workload.base in EXACT)

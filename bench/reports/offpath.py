@@ -42,7 +42,7 @@ class OffPathTable:
                 )
 
     def notes(self) -> Iterator[str]:
-        """Which peers do not agree."""
+        """List the peers that do not agree."""
         for one in self.lines:
             for peer, difference in one.wrong.items():
                 yield f"{peer} does not agree on {one.workload.name}: {difference}"

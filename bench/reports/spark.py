@@ -106,7 +106,7 @@ def _to_nowhere(frame: DataFrame) -> Runner:
 
 
 def _difference(ours: DataFrame, theirs: DataFrame, *, exact: bool) -> str | None:
-    """How many results differ, if any; one in 100,000 may where sums round."""
+    """Count the results that differ; one in 100,000 may where sums round."""
     left, right = (
         frame.select("k", "end", sql.col("out").alias(name))
         for frame, name in ((ours, "ours"), (theirs, "theirs"))

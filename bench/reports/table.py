@@ -16,7 +16,7 @@ COMPARED = ("C", "plain C", "Numba", "Polars")
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What its columns are, and the lines so far.
+    """A table: its columns, and the lines so far.
 
     `bandwidth`: the bytes that one core reads and writes in a second, if it is known.
     """
@@ -58,7 +58,7 @@ class Table:
                 yield _line(f"mean, {kind}", cells, ratios)
 
     def notes(self) -> Iterator[str]:
-        """What the lines leave out."""
+        """Say what the lines leave out."""
         for found in self.lines:
             for peer, wrong in found.unlike.items():
                 yield f"{peer} does not agree on {found.workload.name}: {wrong}"
@@ -72,7 +72,7 @@ class Table:
         return not any(found.unlike for found in self.lines)
 
     def _ratios(self) -> list[tuple[str, str, str]]:
-        """What is compared: the column's name, and the two runners."""
+        """List what is compared: the column's name, and the two runners."""
         one, most = tiltpy(self.workers[0]), tiltpy(self.workers[-1])
         found = [
             (f"/{peer}", one if peer in ONE_THREAD else most, peer)

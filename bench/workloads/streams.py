@@ -1,4 +1,4 @@
-"""What a workload is: a query, and seeded streams to run it over."""
+"""A workload: a query, and seeded streams to run it over."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -72,10 +72,10 @@ class Workload:
 
     @property
     def sampled(self) -> bool:
-        """Whether results are cells of a grid, nearly all of them there."""
+        """Return whether results are cells of a grid, nearly all of them there."""
         return " sampled " in self.query
 
     @property
     def folded(self) -> bool:
-        """Whether rows by key need not be grouped."""
+        """Return whether rows by key need no grouping."""
         return self.family == "keyed" and self.base == "Yahoo"

@@ -224,7 +224,7 @@ def _unpacked(bits: Array, cells: int) -> Array:
 
 
 def _joined(work: Work, array: Array, counts: Sequence[int], per: int = 1) -> Array:
-    """What the pieces wrote; each has `per` cells for a result at most."""
+    """Join what the pieces wrote; each has `per` cells for a result at most."""
     firsts = [piece.low // per for piece in work.pieces]
     found = zip(firsts, counts, strict=True)
     return np.concatenate([array[first : first + n] for first, n in found])

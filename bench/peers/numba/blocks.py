@@ -209,7 +209,7 @@ def yahoo(
     out_ends: Array,
     out: Array,
 ) -> int:
-    """How many events of one type are in each 100 ticks.
+    """Count the events of one type in each 100 ticks.
 
     Blocks one after the other that count the very same events, or none, are one
     result.

@@ -42,7 +42,7 @@ class OnGrid:
         return tuple(np.empty(rows + 1, each) for each in self.types)
 
     def outcome(self, arrays: Payload, count: int) -> Outcome:
-        """What the loop wrote."""
+        """Return what the loop wrote."""
         payload = tuple(array[:count] for array in arrays)
         return Cells(payload, self.period, self.skipped * self.period)
 
@@ -56,7 +56,7 @@ class Keeping(OnGrid):
         return np.zeros(rows, np.bool_), *OnGrid.memory(self, rows)
 
     def outcome(self, arrays: Payload, count: int) -> Outcome:
-        """What the loop wrote."""
+        """Return what the loop wrote."""
         return Kept(tuple(array[:count] for array in arrays[1:]), arrays[0])
 
 
@@ -90,7 +90,7 @@ class WithTimes:
         return *times, *(np.empty(size, each) for each in self.types)
 
     def outcome(self, arrays: Payload, count: int) -> Outcome:
-        """What the loop wrote."""
+        """Return what the loop wrote."""
         starts, ends, *payload = (array[:count] for array in arrays)
         return Table(starts, ends, tuple(payload))
 

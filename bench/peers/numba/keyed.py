@@ -25,7 +25,7 @@ def fraud(
     out: Array,
     keys: Array,
 ) -> int:
-    """Whether an event is far above those of its key in the ten days before it."""
+    """Test whether an event is far above those of its key in the ten days before."""
     count = 0
     for key in range(len(offsets) - 1):
         drop = offsets[key]

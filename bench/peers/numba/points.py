@@ -105,7 +105,7 @@ def trading(
 
 
 def fraud(ends: Array, x: Array, out_starts: Array, out_ends: Array, out: Array) -> int:
-    """Whether each event is far above those in the 10 ticks before."""
+    """Test whether each event is far above those in the 10 ticks before."""
     count, drop = 0, 0
     total, squares = 0.0, 0.0
     for i in range(len(x)):

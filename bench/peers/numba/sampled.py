@@ -223,7 +223,7 @@ def fraud(x: Array, out: Array) -> int:
 
 
 def yahoo(x: Array, out: Array) -> int:
-    """How many of each 100 are of one type."""
+    """Count the events of one type among each 100."""
     blocks = 0
     for low in range(0, len(x), 100):
         count = 0

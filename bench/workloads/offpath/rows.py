@@ -1,4 +1,4 @@
-"""What a workload of this family is: a query over rows of any layout, with any columns.
+"""Workloads of this family: queries over rows of any layout, with any columns.
 
 Their inputs have structs, several keys, ties and overlaps, which a `Stream` has not.
 """

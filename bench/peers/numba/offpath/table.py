@@ -1,4 +1,4 @@
-"""Which loop stands for which workload, and the peer that it is."""
+"""Loops by workload, and the peer that they are."""
 
 from functools import partial
 from typing import Any

@@ -1,4 +1,4 @@
-"""Which expression stands for which workload, and what its columns mean.
+"""Expressions by workload, and the meaning of their columns.
 
 A frame has the columns, times where they are not implied, and keys; those by key are in
 order of key and time where tiltpy has bound them. What has a value but no time is a
