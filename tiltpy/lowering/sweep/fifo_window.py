@@ -198,9 +198,10 @@ class SlidingWindow:
         begins = rarely.name("begins", blocks.begins(newest))
         rarely.set(self.block_end, select(begins, blocks.end_at(newest), blocks.end))
         self._flip_due(rarely, stop, conj(begins, lt(self.middle, stop)))
-        # The time is at hand, and most rows begin no block.
+        # The time is at hand, and most rows begin no block. No row of the block leaves
+        # before it is over, so neither is the front empty before.
         over = le(self.block_end, add(now, i64(self.window.end - 1)))
-        block.when(disj(lt(self.middle, self.lo.row), over), rarely, rarely=True)
+        block.when(over, rarely, rarely=True)
 
     def _flip_due(self, block: Block, stop: LExpr, due: LExpr = FALSE) -> None:
         """Flip the rows before `stop` if the front is empty, or if it is `due`."""
@@ -251,6 +252,8 @@ class SlidingWindow:
             bound.set(block, row)
         if self._stacks():
             block.set(self.middle, i64(-1))
+        if self.blocks is not None:
+            self.blocks.start(block)
         for track in self._stacks():
             track.reset(block)
 
