@@ -201,7 +201,7 @@ def test_keys_of_few_rows_are_concatenated(
     rows: list[int], ranges: list[tuple[int, int, bool]]
 ) -> None:
     offsets = offsets_of(np.array(rows, np.int64))
-    found = list(plan_key_ranges(offsets, 1, BATCHES))
+    found = list(plan_key_ranges(offsets, np.diff(offsets), 1, BATCHES))
     assert found == [KeyRange(*each) for each in ranges]
 
 
@@ -220,5 +220,5 @@ def test_batches_of_concatenated_keys_are_joined(
     rows: list[int], ranges: list[tuple[int, int, bool]]
 ) -> None:
     offsets = offsets_of(np.array(rows, np.int64))
-    found = list(plan_key_ranges(offsets, 1, BATCHES, joined=2))
+    found = list(plan_key_ranges(offsets, np.diff(offsets), 1, BATCHES, joined=2))
     assert found == [KeyRange(*each) for each in ranges]

@@ -59,16 +59,16 @@ def are_many(keys: int, loops: int, costs: KeyCosts) -> bool:
 
 
 def plan_key_ranges(
-    offsets: Work, loops: int, costs: KeyCosts, joined: int = 1
+    offsets: Work, counts: Work, loops: int, costs: KeyCosts, joined: int = 1
 ) -> Iterator[KeyRange]:
     """Divide all keys into ranges, those of few rows each into batches.
 
-    `offsets` count the rows before each key, and all. Keys are concatenated where a
-    batch of them has more than a call for each, of so many `loops`, would pay off for;
-    up to `joined` such batches share a range.
+    `offsets` count the rows before each key, and all; `counts` those of each. Keys are
+    concatenated where a batch of them has more than a call for each, of so many
+    `loops`, would pay off for; up to `joined` such batches share a range.
     """
     for concatenated, some in groupby(
-        _each_key_range(offsets, loops, costs), attrgetter("concatenated")
+        _each_key_range(offsets, counts, loops, costs), attrgetter("concatenated")
     ):
         ranges = list(some)
         for number in range(0, len(ranges), joined):
@@ -76,7 +76,9 @@ def plan_key_ranges(
             yield KeyRange(first.first, last.stop, concatenated)
 
 
-def _each_key_range(offsets: Work, loops: int, costs: KeyCosts) -> Iterator[KeyRange]:
+def _each_key_range(
+    offsets: Work, counts: Work, loops: int, costs: KeyCosts
+) -> Iterator[KeyRange]:
     """Divide all keys into ranges, each batch into one of its own."""
     keys, rows = len(offsets) - 1, int(offsets[-1] - offsets[0])
     multiples = np.arange(costs.batch_rows, rows, costs.batch_rows)
@@ -88,7 +90,7 @@ def _each_key_range(offsets: Work, loops: int, costs: KeyCosts) -> Iterator[KeyR
         goes_on = first == begin > 0 and are_many(share, loops, costs)
         if not (goes_on or are_many(end - begin, loops, costs)):
             continue
-        if np.diff(offsets[begin : end + 1]).max() >= costs.many_rows:
+        if counts[begin:end].max() >= costs.many_rows:
             continue
         if first < begin:
             yield KeyRange(first, begin, concatenated=False)

@@ -24,15 +24,18 @@ EARLIEST = -(2**63)
 class Domains:
     """The time range `(start[k], end[k]]` over which an output is wanted for key `k`.
 
-    Nothing is, where start and end are the same.
+    Nothing is, where start and end are the same; it is `complete` if that is nowhere.
     """
 
     start: Times
     end: Times
+    complete: bool = False
 
     @property
     def wanted(self) -> BoolArray:
         """Of which keys there is something to compute."""
+        if self.complete:
+            return np.ones(len(self.start), np.bool_)
         return self.start < self.end
 
     def of(self, keys: I64Array) -> "Domains":
@@ -91,14 +94,26 @@ def key_domains(
 
     A key without a row in any of its keyed inputs has none.
     """
-    first, last, there = _spans(inputs, count)
     start, end = request.limits(tdom)
+    complete = [rows for rows in inputs if isinstance(rows, Groups) and rows.complete]
+    if start is None and end is None and 0 < len(complete) == len(inputs):
+        first, last = _join_spans([(rows.firsts, rows.lasts) for rows in complete])
+        return Domains(first, round_up(tdom, last), complete=True)
+    first, last, there = _spans(inputs, count)
     low = first if start is None else np.full(count, start)
     high = round_up(tdom, last) if end is None else np.full(count, end)
     wanted = there & (low < high)
     if wanted.all():
-        return Domains(low, high)
+        return Domains(low, high, complete=True)
     return Domains(np.where(wanted, low, 0), np.where(wanted, high, 0))
+
+
+def _join_spans(spans: Sequence[tuple[Times, Times]]) -> tuple[Times, Times]:
+    """Find the smallest start and the largest end for each key."""
+    first, last = spans[0]
+    for begin, end in spans[1:]:
+        first, last = np.minimum(first, begin), np.maximum(last, end)
+    return first, last
 
 
 def _spans(inputs: Sequence[RowsByKey], count: int) -> tuple[Times, Times, BoolArray]:
@@ -110,7 +125,7 @@ def _spans(inputs: Sequence[RowsByKey], count: int) -> tuple[Times, Times, BoolA
     spans: list[tuple[Times, Times]] = []
     for rows in inputs:
         if isinstance(rows, Groups):
-            nonempty = rows.offsets[1:] > rows.offsets[:-1]
+            nonempty = rows.nonempty
             first, last = rows.firsts, rows.lasts
             if not nonempty.all():
                 first = np.where(nonempty, first, LATEST)
@@ -121,9 +136,7 @@ def _spans(inputs: Sequence[RowsByKey], count: int) -> tuple[Times, Times, BoolA
             spans.append((np.full(count, bounds[0]), np.full(count, bounds[1])))
     if not spans:
         return np.zeros(count, np.int64), np.zeros(count, np.int64), there
-    first, last = spans[0]
-    for begin, end in spans[1:]:
-        first, last = np.minimum(first, begin), np.maximum(last, end)
+    first, last = _join_spans(spans)
     if there.all():
         return first, last, there
     return np.where(there, first, 0), np.where(there, last, 0), there

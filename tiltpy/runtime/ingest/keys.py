@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from tiltpy.abi.layouts import TimeLayout
 from tiltpy.errors import DataError
-from tiltpy.runtime.arrays.dtypes import I64Array, Times
+from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
 from tiltpy.runtime.arrays.time_layout import lay_out, make_contiguous, make_sampled
 from tiltpy.runtime.ingest.group_by_code import group_rows, offsets_of
@@ -65,6 +65,7 @@ class Groups:
     _segments: dict[int, SnapshotBuffer] = field(default_factory=dict, repr=False)
     _ranges: dict[tuple[int, int], "Groups"] = field(default_factory=dict, repr=False)
     _counts: list[I64Array] = field(default_factory=list, repr=False)
+    _complete: list[bool] = field(default_factory=list, repr=False)
     without_hidden: list["Groups | None"] = field(
         default_factory=list, init=False, repr=False
     )
@@ -105,8 +106,7 @@ class Groups:
 
     def breaks(self) -> I64Array:
         """Find the rows with which segments start behind another one."""
-        heads = self.offsets[:-1]
-        return heads[self.offsets[1:] > heads][1:]
+        return self.offsets[:-1][self.nonempty][1:]
 
     def times(self) -> tuple[Times, Times]:
         """Return the starts and the ends of all rows.
@@ -125,7 +125,7 @@ class Groups:
             return buffer.starts[: buffer.n], ends
         starts = np.empty_like(ends)
         starts[1:] = ends[:-1]
-        nonempty = self.offsets[1:] > heads
+        nonempty = self.nonempty
         starts[heads[nonempty]] = self.firsts[nonempty]
         return starts, ends
 
@@ -157,6 +157,21 @@ class Groups:
             self._counts.append(np.diff(self.offsets))
         return self._counts[0]
 
+    @property
+    def complete(self) -> bool:
+        """Tell whether each key has rows over some time, once for all runs."""
+        if not self._complete:
+            some = bool((self.offsets[1:] > self.offsets[:-1]).all())
+            self._complete.append(some and bool((self.firsts < self.lasts).all()))
+        return self._complete[0]
+
+    @property
+    def nonempty(self) -> BoolArray:
+        """Mark the keys that have rows."""
+        if self.complete:
+            return np.ones(len(self), np.bool_)
+        return self.offsets[1:] > self.offsets[:-1]
+
     def view(self, first: int, stop: int) -> "Groups":
         """View the segments of successive keys, from `first` up to `stop`."""
         return Groups(
@@ -164,6 +179,7 @@ class Groups:
             self.offsets[first : stop + 1],
             self.firsts[first:stop],
             self.lasts[first:stop],
+            _complete=[True] if self.complete else [],
         )
 
     def _segment(self, key: int) -> SnapshotBuffer:

@@ -21,7 +21,7 @@ from tiltpy.routines.catalogue import (
     SHIFT_POINTS,
 )
 from tiltpy.runtime.arrays.dictionary import Strings
-from tiltpy.runtime.arrays.dtypes import I64Array, Times
+from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
 from tiltpy.runtime.arrays.pool import ScratchArrays, allocate
 from tiltpy.runtime.arrays.repetition import repeat_numbers
 from tiltpy.runtime.arrays.same_memory import are_same
@@ -139,15 +139,15 @@ class KeyShifts:
         `precision`.
         """
         low = high = None
-        ranges = [(each.start, each.end, each.start < each.end) for each in domains]
+        ranges = [
+            _where(None if each.complete else each.wanted, each.start, each.end)
+            for each in domains
+        ]
         ranges += [
-            (each.firsts, each.lasts, each.offsets[1:] > each.offsets[:-1])
+            _where(None if each.complete else each.nonempty, each.firsts, each.lasts)
             for each in inputs
         ]
-        for firsts, lasts, some in ranges:
-            whole = bool(some.all())
-            begin = firsts if whole else np.where(some, firsts, LATEST)
-            end = lasts if whole else np.where(some, lasts, EARLIEST)
+        for begin, end in ranges:
             if low is None or high is None:
                 low, high = begin, end
             elif not (are_same(low, begin) and are_same(high, end)):
@@ -209,8 +209,8 @@ class KeyShifts:
         if loop.stamped:
             lows, highs = lows - before, highs - before + 1
             ends = made.starts
-        wanted = domains.wanted
-        if not wanted.all():
+        if not domains.complete:
+            wanted = domains.wanted
             lows, highs = (np.where(wanted, each, EARLIEST) for each in (lows, highs))
         count, keys = len(made.starts), len(self.shifts)
         cut_starts, cut_ends, rows = (
@@ -263,6 +263,14 @@ class Concatenation:
     offsets: I64Array
     request: Request
     strings: Strings
+
+    @property
+    def counts(self) -> I64Array:
+        """The number of rows of all inputs that each key has."""
+        if len(self.inputs) == 1:
+            (rows,) = self.inputs.values()
+            return rows.counts
+        return np.diff(self.offsets)
 
     @staticmethod
     def of(
@@ -339,6 +347,13 @@ class Concatenation:
             buffer = cut.buffer(row_object=loop.stamped)
             pieces[name] = KeySnapshots((buffer,), keys, cut.counts)
         return pieces
+
+
+def _where(wanted: BoolArray | None, low: Times, high: Times) -> tuple[Times, Times]:
+    """Return the time ranges of some keys, by default of all; others have none."""
+    if wanted is None:
+        return low, high
+    return np.where(wanted, low, LATEST), np.where(wanted, high, EARLIEST)
 
 
 def _take(column: Column, rows: I64Array, count: int) -> Column:

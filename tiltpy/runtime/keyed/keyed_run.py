@@ -216,7 +216,8 @@ class KeyedRun:
             return
         offsets = concatenation.offsets
         joined = self._count_joined(int(offsets[-1] - offsets[0]))
-        for keys in plan_key_ranges(offsets, self._loops, self.costs, joined):
+        counts, loops, costs = concatenation.counts, self._loops, self.costs
+        for keys in plan_key_ranges(offsets, counts, loops, costs, joined):
             first, stop = keys.first, keys.stop
             if keys.concatenated:
                 rows = int(offsets[stop] - offsets[first])
@@ -442,7 +443,7 @@ def phases(groups: Groups) -> int:
     """Count the phases in which the keys' regular rows are."""
     if groups.buffer.layout is not TimeLayout.SAMPLED:
         return len(groups.firsts)
-    nonempty = groups.offsets[1:] > groups.offsets[:-1]
+    nonempty = groups.nonempty
     return len(np.unique(groups.firsts[nonempty] % groups.buffer.period))
 
 
