@@ -205,7 +205,9 @@ def _dispatch(argv: Sequence[str] | None) -> int:
             print("tilt, from a clone that is not installed")
         return 0
     if not hasattr(args, "command"):
-        parser.error("say what to do: run, plot, check, explain, fmt or new")
+        parser.error(
+            "say what to do: run, plot, check, explain, fmt, new, lsp or completion"
+        )
     command: Callable[..., int] = args.command
     with warnings.catch_warnings():
         warnings.simplefilter("always", TiltWarning)
