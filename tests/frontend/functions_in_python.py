@@ -103,7 +103,7 @@ def _string_function(function: StringFunction) -> str:
 
 def _reduction(rule: ReductionRule) -> str:
     if rule.name in FUNCTIONS:
-        taken = "x: Value, y: Value | None = None, *, where: Value | None = None"
+        taken = "x: Value, y: Value | None = None, where: Value | None = None"
         value = f'reduce_or_call("{rule.name}", x, y, where)'
         return _definition(rule.name, taken, rule.doc, value)
     return _definition(rule.name, _taken(rule), rule.doc, _reduced(rule, rule.name))
@@ -111,7 +111,7 @@ def _reduction(rule: ReductionRule) -> str:
 
 def _pair(rule: PairRule) -> str:
     taken = ", ".join(f"{name}: Value" for name in rule.parameters)
-    taken += ", *, where: Value | None = None"
+    taken += ", where: Value | None = None"
     value = f'reduce_pair("{rule.name}", {", ".join(rule.parameters)}, where)'
     return _definition(rule.name, taken, rule.doc, value)
 
@@ -125,7 +125,7 @@ def _taken(rule: ReductionRule) -> str:
     parameter = f"{rule.parameter}: Value, " if rule.parameter else ""
     ddof = ", ddof: int = 0" if rule.ddof else ""
     method = ', method: str = "linear"' if rule.parameter == "q" else ""
-    return f"x: Value, {parameter}*, where: Value | None = None{ddof}{method}"
+    return f"x: Value, {parameter}where: Value | None = None{ddof}{method}"
 
 
 def _reduced(rule: ReductionRule, name: str) -> str:

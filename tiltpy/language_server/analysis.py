@@ -7,10 +7,10 @@ rest has types all the same.
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 from tiltpy.errors import QueryError, QueryErrors
 from tiltpy.explain.outline import OutputReach, find_reaches
+from tiltpy.forks import cached_property
 from tiltpy.frontend.elaboration.query import elaborate_partially
 from tiltpy.frontend.surface import syntax
 from tiltpy.frontend.surface.recovery import Fragment, split_statements

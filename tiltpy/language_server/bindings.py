@@ -8,9 +8,9 @@ and are no names here, nor are built-in names and the time `t` that nobody decla
 from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Literal
 
+from tiltpy.forks import cached_property
 from tiltpy.frontend.surface import syntax
 from tiltpy.source import Span
 

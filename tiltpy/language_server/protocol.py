@@ -1,11 +1,11 @@
 """Answers of the language server in the types of the protocol."""
 
-from functools import cached_property
 from typing import Any
 
 from lsprotocol import types
 
 from tiltpy.errors import QueryError
+from tiltpy.forks import cached_property
 from tiltpy.frontend.elaboration.library import library_source
 from tiltpy.frontend.text.grammar import grammar_path
 from tiltpy.language_server.analysis import Analysis

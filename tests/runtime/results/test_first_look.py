@@ -10,6 +10,7 @@ from copy import copy
 from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -106,6 +107,13 @@ def write(method: str, made: OutputTable | Result) -> bytes:
         return path.read_bytes()
 
 
+def pretty(made: OutputTable | Result) -> object:
+    """What IPython prints, by the method that its printer has."""
+    texts: list[str] = []
+    made._repr_pretty_(SimpleNamespace(text=texts.append), False)
+    return texts
+
+
 TABLE_LOOKS: dict[str, Callable[[OutputTable], object]] = {
     "rename": lambda one: one.rename("p").to_arrow().to_pylist(),
     "keys": lambda one: one.keys,
@@ -130,6 +138,7 @@ TABLE_LOOKS: dict[str, Callable[[OutputTable], object]] = {
     "__getstate__": lambda one: copy(one).to_arrow().to_pylist(),
     "__arrow_c_stream__": lambda one: pa.table(one).to_pylist(),
     "_repr_html_": lambda one: one._repr_html_(),
+    "_repr_pretty_": pretty,
 }
 RESULT_LOOKS: dict[str, Callable[[Result], object]] = {
     "__getitem__": lambda result: repr(result[next(iter(result))]),
@@ -158,6 +167,7 @@ RESULT_LOOKS: dict[str, Callable[[Result], object]] = {
     "__str__": str,
     "__arrow_c_stream__": lambda result: pa.table(result).to_pylist(),
     "_repr_html_": lambda result: result._repr_html_(),
+    "_repr_pretty_": pretty,
 }
 UNASKED = {"__init__"}
 

@@ -153,5 +153,6 @@ def _check_fields(
         for name, of in pairs:
             fields.append((check_argument("a field", name, str, "a name (str)"), of))
     except (TypeError, ValueError):
-        raise no_type(type, span) from None
+        wrong = type.fields if isinstance(type, Struct) else type  # it has no repr
+        raise no_type(wrong, span) from None
     return fields
