@@ -1,7 +1,7 @@
-"""What `pyproject.toml` cannot say: the README as a package index shows it.
+"""Build the package, with the README as a package index can show it.
 
-There the links of a README lead nowhere that are relative to its repository. So its
-text is left of them, and of pictures nothing.
+Links that are relative to the repository lead nowhere there: they keep their text, and
+relative pictures are dropped.
 """
 
 import re

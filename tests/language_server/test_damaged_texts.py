@@ -18,7 +18,7 @@ BATCHES = 4
 
 
 def messages(text: str) -> list[str]:
-    """What the compiler says of a text."""
+    """The errors that the compiler finds in a text."""
     try:
         parse(text)
     except QueryErrors as error:

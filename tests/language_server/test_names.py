@@ -1,4 +1,4 @@
-"""What names stand for agrees with the compiler: a text with new names is the same."""
+"""Renaming agrees with the compiler: a text with new names is the same query."""
 
 import re
 from collections import Counter

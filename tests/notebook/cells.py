@@ -18,7 +18,7 @@ _COLOR = re.compile(r"\x1b\[[\d;]*m")
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What a cell showed.
+    """The outputs of a cell.
 
     `error` is the text of what it raised, `data` are the shown values by MIME type,
     `printed` is what went to stdout and stderr.

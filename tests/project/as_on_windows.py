@@ -98,7 +98,7 @@ def _change_files() -> None:
 
 
 def _is_open(path: Any) -> bool:
-    """Whether this process has a file open, as Linux tells."""
+    """Tell from /proc whether this process has a file open."""
     if not isinstance(path, str | Path):
         return False
     real = os.path.realpath(path)

@@ -54,7 +54,7 @@ class Proposal:
     detail: str = ""
     documentation: Documentation | None = None
     word: str = ""
-    """What a user types for it, where that is not the label."""
+    """The text that a user types for it, where that is not the label."""
 
 
 @dataclass(frozen=True, slots=True)

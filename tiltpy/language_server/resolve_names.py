@@ -25,7 +25,7 @@ _CLAUSE_NAMES = {
     "merge": (OLDER, NEWER),
     "result": (STATE,),
 }
-"""What clauses of a user-defined reduction see; all others see what `acc` does."""
+"""Names that a clause of a user-defined reduction sees; others see those of `acc`."""
 _ACC_NAMES = (STATE, START, END)
 _CALLERS_TIME = "t"
 

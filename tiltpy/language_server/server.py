@@ -186,7 +186,7 @@ FEATURES = (
     ),
     (types.TEXT_DOCUMENT_FORMATTING, _format, None),
 )
-"""What is answered, by method, with the options of the capability."""
+"""Handlers by method, with the options of the capability."""
 
 
 class _Output:

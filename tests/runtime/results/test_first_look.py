@@ -108,7 +108,7 @@ def write(method: str, made: OutputTable | Result) -> bytes:
 
 
 def pretty(made: OutputTable | Result) -> object:
-    """What IPython prints, by the method that its printer has."""
+    """The text that IPython prints."""
     texts: list[str] = []
     made._repr_pretty_(SimpleNamespace(text=texts.append), False)
     return texts
