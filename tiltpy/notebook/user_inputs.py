@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from tiltpy.api import CompiledQuery
-from tiltpy.compiler.output_selection import drop_unused_inputs
 from tiltpy.errors import TiltError
 from tiltpy.messages import closest
 from tiltpy.run_arguments import run_time_bounds
@@ -22,7 +21,8 @@ def find_inputs(
     `variables` are the names of those that are called otherwise than the inputs.
     An input that no output needs may be missing; else it is a `TiltError`.
     """
-    declared = [each.name for each in query.query.inputs]
+    inputs = query.inputs
+    declared = list(inputs)
     bounds = [n for n in run_time_bounds(query.query) if n not in ("start", "end")]
     for name in variables:
         if name not in (*declared, *bounds):
@@ -33,13 +33,12 @@ def find_inputs(
                 f"--input {name}={variables[name]}: the query has no such input; it "
                 f"has {known}{hint}"
             )
-    needed = {each.name for each in drop_unused_inputs(query.query).inputs}
     values: dict[str, Any] = {}
     for name in (*declared, *bounds):
         variable = variables.get(name, name)
         if variable in namespace:
             values[name] = namespace[variable]
-        elif name in needed or name in bounds or name in variables:
+        elif name in bounds or inputs[name].needed or name in variables:
             kind = "input" if name in declared else "bound"
             raise _missing_variable(kind, name, variable, namespace)
     return values
