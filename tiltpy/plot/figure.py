@@ -31,6 +31,9 @@ MOST_TICKS, LEAST_TICKS = 12, 5
 """
 LABEL = 24
 """Letters beside a panel, before the next line."""
+MARKER_SIZES = ((60, 9.0), (400, 6.0))
+"""Markers are this large where a curve has no more of them: few must be seen, too."""
+LEAST_MARKER = 4.0
 
 
 class Picture(Figure):
@@ -140,7 +143,8 @@ def _draw_curve(
     if len(marks.times):
         at = axis.positions(marks.times)
         values = panel.heights(marks.values)
-        axes.plot(at, values, ".", color=color, markersize=4, label="points")
+        size = _marker_size(len(values))
+        axes.plot(at, values, ".", color=color, markersize=size, label="points")
     if len(steps.times):
         at = axis.positions(steps.times)
         values = panel.heights(steps.values)
@@ -153,6 +157,11 @@ def _draw_curve(
             solid_joinstyle="miter",
             label="held",
         )
+
+
+def _marker_size(count: int) -> float:
+    """Choose the size of a curve's markers by their number."""
+    return next((size for most, size in MARKER_SIZES if count <= most), LEAST_MARKER)
 
 
 def _draw_legend(axes: Axes, panel: Panel) -> None:
