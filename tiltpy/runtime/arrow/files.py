@@ -90,12 +90,11 @@ def replace_files(*paths: Path) -> Iterator[tuple[Path, ...]]:
             )
             yield drafts
             for draft in drafts:
-                offload(partial(_sync, draft))
+                offload(partial(sync_path, draft))
             for target, draft in zip(targets, drafts, strict=True):
                 draft.replace(target)
             for folder in {target.parent for target in targets}:
-                if hasattr(os, "O_DIRECTORY"):  # Windows opens no directories
-                    _sync(folder)
+                sync_folder(folder)
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -116,7 +115,13 @@ def _draft_like(path: Path, target: Path) -> Iterator[Path]:
         yield draft
 
 
-def _sync(path: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Have the disk hold the names in a directory."""
+    if hasattr(os, "O_DIRECTORY"):  # Windows opens no directories
+        sync_path(folder)
+
+
+def sync_path(path: Path) -> None:
     """Have the disk hold what was written to a file or a directory."""
     # Windows syncs what may be written to
     flags = os.O_RDONLY if hasattr(os, "O_DIRECTORY") else os.O_RDWR

@@ -1,0 +1,1 @@
+"""Live queries: sources, sinks, and the loop between."""
