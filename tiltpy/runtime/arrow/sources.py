@@ -30,6 +30,8 @@ class TableSource:
     style: TextStyle = field(default_factory=TextStyle)
     content: pa.Buffer | None = None
     """What a pipe gave; None for a file."""
+    lines_before: int = 0
+    """Lines of the file before `content`, where that is not all of it."""
 
     def open(self) -> pa.NativeFile:
         """Open the bytes, decompressed. `OSError` if that is not possible."""

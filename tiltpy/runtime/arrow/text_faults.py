@@ -75,7 +75,7 @@ def place_of_value(source: TableSource, row: int, column: str) -> str:
 
 def wrong_encoding(source: TableSource) -> str | None:
     """Find the first byte that is no text in UTF-8; None if all are."""
-    for number, line in enumerate(source.lines(), 1):
+    for number, line in enumerate(source.lines(), source.lines_before + 1):
         try:
             line.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -138,7 +138,7 @@ def _advise_delimiter(sign: str) -> str:
 
 def _lines(source: TableSource) -> Iterator[tuple[int, str]]:
     """Yield the lines that are not empty, with their numbers."""
-    for number, line in enumerate(source.lines(), 1):
+    for number, line in enumerate(source.lines(), source.lines_before + 1):
         text = line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
         if text.strip():
             yield number, text
@@ -159,7 +159,8 @@ def _records(source: TableSource) -> Iterator[Record]:
         text = "".join(kept)
         kept.clear()
         if values:
-            yield reader.line_num - text.rstrip("\n").count("\n"), text, values
+            line = reader.line_num - text.rstrip("\n").count("\n")
+            yield source.lines_before + line, text, values
 
 
 def _field_place(
