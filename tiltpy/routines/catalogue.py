@@ -88,3 +88,20 @@ GATHER = {bits: Routine(f"{bits} bits taken in order") for bits in (32, 64)}
 The first and the last, exclusive, of that order; it (32 bits); the values of all rows;
 where they go.
 """
+APPEND_TO_RUNS = Routine("rows appended to runs")
+"""Rows in the next slots, appended to sorted runs (see `kernels/sorted_runs.py`).
+
+The first slot and the last, exclusive; the runs so far, and the one of the row before,
+which are written back. By slot, with `SPARE` entries behind: starts, and the row that
+follows (32 bits). By run, with an entry for each run and each new row, and `SPARE` at
+least: the start of its first row, that of its last (`NEVER` where there is no run), the
+slots of both.
+"""
+RELEASE_HEADS = Routine("heads of runs")
+"""The rows of sorted runs that start before a time, in order of start, then slot.
+
+The time; the runs, which are written back; what is written there as well, the rows.
+The arrays of rows and runs as above. The starts of the rows in order, their slots (32
+bits), and two arrays like these, for copies: there is an entry in front of both starts,
+and `SPARE` behind all four. For scratch, twice an entry for each run and one more.
+"""

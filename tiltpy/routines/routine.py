@@ -25,15 +25,21 @@ class Routine:
 
         Each array is contiguous, and of the type that its argument has.
         """
-        slots = np.array([_slot(each) for each in arguments], np.int64)
-        _load(self.name).call(slots.ctypes.data, stop)
+        slots = np.array([find_slot(each) for each in arguments], np.int64)
+        self.load().call(slots.ctypes.data, stop)
+
+    def load(self) -> LoadedCode:
+        """Load its machine code, which is compiled at the first call on this disk."""
+        return _load(self.name)
 
 
-def _slot(argument: Argument) -> int:
+def find_slot(argument: Argument) -> int:
+    """Find what stands for an argument: its number, or the address of its array."""
     if isinstance(argument, int):
         return argument
     assert argument.flags.c_contiguous
-    return argument.ctypes.data
+    address: int = argument.__array_interface__["data"][0]  # faster than `ctypes`
+    return address
 
 
 @cache

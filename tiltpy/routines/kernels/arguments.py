@@ -1,6 +1,6 @@
 """The arguments of a routine under construction."""
 
-from tiltpy.loops.nodes import Array, LoopKernel, Stmt, Var
+from tiltpy.loops.nodes import Array, LExpr, LoopKernel, Stmt, Var, WriteSlot
 from tiltpy.types import I64, Scalar
 
 
@@ -24,6 +24,11 @@ class RoutineArguments:
         array = Array(name, of, self._next, written, bits)
         self._arrays.append(array)
         return array
+
+    def write_back(self, number: Var, value: LExpr) -> WriteSlot:
+        """Write what the caller finds in the place of a number."""
+        slots = {var.name: slot for var, slot in self._numbers}
+        return WriteSlot(slots[number.name], value)
 
     @property
     def _next(self) -> int:

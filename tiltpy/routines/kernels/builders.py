@@ -4,7 +4,9 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from tiltpy.loops.nodes import LoopKernel
+from tiltpy.routines.kernels.append_to_runs import build_append
 from tiltpy.routines.kernels.cut_by_key import build_cut_by_key
+from tiltpy.routines.kernels.cut_heads import build_release
 from tiltpy.routines.kernels.expand_times import build_cells, build_runs
 from tiltpy.routines.kernels.move_rows import build_gather, build_scatter
 from tiltpy.routines.kernels.place_rows import build_counts, build_places
@@ -29,4 +31,6 @@ BUILDERS: Mapping[str, Callable[[], LoopKernel]] = {
     "64 bits moved to places": partial(build_scatter, I64),
     "32 bits taken in order": partial(build_gather, U32),
     "64 bits taken in order": partial(build_gather, I64),
+    "rows appended to runs": build_append,
+    "heads of runs": build_release,
 }

@@ -1,0 +1,30 @@
+"""Calls of a routine that share their arrays: few bytes change from call to call."""
+
+import numpy as np
+
+from tiltpy.routines.routine import Argument, Routine, find_slot
+
+
+class PreparedCall:
+    """A routine with its arguments, of which the first are numbers.
+
+    A call takes microseconds less than one that looks for the addresses of arrays. The
+    arrays stay as long as it does.
+    """
+
+    def __init__(self, routine: Routine, *arguments: Argument) -> None:
+        self._arguments = arguments
+        self._slots = np.array([*map(find_slot, arguments)], np.int64)
+        self._numbers = self._slots.data
+        self._address = self._slots.ctypes.data
+        self._call = routine.load().call
+
+    def __call__(self, *numbers: int) -> None:
+        """Call it with other numbers; what it writes back replaces them."""
+        for slot, number in enumerate(numbers):
+            self._numbers[slot] = number
+        self._call(self._address)
+
+    def read_back(self, slot: int) -> int:
+        """Read the number that it wrote in the slot of an argument."""
+        return self._numbers[slot]

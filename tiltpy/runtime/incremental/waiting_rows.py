@@ -1,0 +1,203 @@
+"""Rows of an input that wait for their order: in order already, or as sorted runs."""
+
+from collections import deque
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from tiltpy.runtime.arrays.block_passes import any_block
+from tiltpy.runtime.arrays.dtypes import Times
+from tiltpy.runtime.arrays.pool import empty_times
+from tiltpy.runtime.arrays.time_layout import shift_by_one
+from tiltpy.runtime.incremental.slot_table import SlotTable, take_rows
+from tiltpy.runtime.ingest.sort_block import order_block
+from tiltpy.runtime.ingest.sorted_runs import SortedRuns
+
+ArrowRows: TypeAlias = pa.Table | pa.RecordBatch
+SORTED_ROWS = 2048
+"""So many new rows are sorted, where fewer are appended to runs."""
+SPARSE = 4
+"""Slots are given anew where so many are used for each row that waits, and"""
+UNUSED_SLOTS = 1 << 15
+"""so many more: fewer lie in the processor's cache anyway."""
+
+
+def as_table(rows: ArrowRows) -> pa.Table:
+    """View rows as a table."""
+    return rows if isinstance(rows, pa.Table) else pa.Table.from_batches([rows])
+
+
+@dataclass(frozen=True, slots=True)
+class TimedRows:
+    """Rows, and the starts of their events."""
+
+    starts: Times
+    rows: pa.Table
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def slice(self, first: int, stop: int) -> "TimedRows":
+        """View a range of them."""
+        return TimedRows(self.starts[first:stop], self.rows.slice(first, stop - first))
+
+    def cut(self, row: int) -> tuple["TimedRows", "TimedRows"]:
+        """Cut them in two in front of a row."""
+        return self.slice(0, row), self.slice(row, len(self))
+
+
+class RowsInOrder:
+    """Rows in the order (start, arrival), in pieces that nobody copies."""
+
+    def __init__(self) -> None:
+        self._pieces: deque[TimedRows] = deque()
+        self.count = 0
+
+    @property
+    def pieces(self) -> list[TimedRows]:
+        """The rows that wait."""
+        return list(self._pieces)
+
+    @property
+    def first(self) -> int:
+        """The least start of a row that waits."""
+        return int(self._pieces[0].starts[0])
+
+    @property
+    def bytes(self) -> int:
+        """The bytes of memory that the rows take."""
+        return sum(piece.starts.nbytes + piece.rows.nbytes for piece in self._pieces)
+
+    def accepts(self, starts: Times) -> bool:
+        """Tell whether rows ascend, and follow those that wait."""
+        if self._pieces and starts[0] < self._pieces[-1].starts[-1]:
+            return False
+
+        def descends(rows: slice) -> bool:
+            return bool((starts[shift_by_one(rows)] < starts[rows]).any())
+
+        return not any_block(descends, len(starts) - 1)
+
+    def append(self, rows: TimedRows) -> None:
+        """Put rows in order behind the others."""
+        self._pieces.append(rows)
+        self.count += len(rows)
+
+    def is_near(self, start: int, rows: int) -> bool:
+        """Tell whether it takes less to sort rows from a start on than to append them.
+
+        That is so if they are not few, and no more of those that wait start later.
+        """
+        if rows < SORTED_ROWS:
+            return False
+        later = 0
+        for piece in reversed(self._pieces):
+            if piece.starts[-1] <= start:
+                break
+            later += len(piece) - int(piece.starts.searchsorted(start, "right"))
+            if later > rows:
+                return False
+        return True
+
+    def merge(self, rows: TimedRows, least: int) -> None:
+        """Sort rows in any order, and with them those that wait and start later.
+
+        That is later than `least`, the least start of the rows.
+        """
+        pieces = [rows]
+        while self._pieces and self._pieces[-1].starts[-1] > least:
+            last = self._pieces.pop()
+            row = int(last.starts.searchsorted(least, "right"))
+            if row:
+                stays, last = last.cut(row)
+                self._pieces.append(stays)
+            pieces.append(last)
+        pieces.reverse()
+        starts = np.concatenate([piece.starts for piece in pieces])
+        order = order_block(starts)
+        table = take_rows([piece.rows for piece in pieces], order)
+        self._pieces.append(TimedRows(starts.take(order), table))
+        self.count += len(rows)
+
+    def release(self, time: int) -> list[TimedRows]:
+        """Take the rows that start before a time."""
+        released = []
+        pieces = self._pieces
+        while pieces and pieces[0].starts[-1] < time:
+            released.append(pieces.popleft())
+        if pieces and pieces[0].starts[0] < time:
+            row = int(pieces[0].starts.searchsorted(time))
+            first, pieces[0] = pieces[0].cut(row)
+            released.append(first)
+        self.count -= sum(map(len, released))
+        return released
+
+    def clear(self) -> None:
+        """Forget all rows."""
+        self._pieces.clear()
+        self.count = 0
+
+
+class RowsInRuns:
+    """Rows in slots by arrival, and the sorted runs of their starts."""
+
+    def __init__(self) -> None:
+        self._runs = SortedRuns()
+        self._table: SlotTable | None = None
+
+    @property
+    def count(self) -> int:
+        """The number of rows that wait."""
+        return self._runs.count
+
+    @property
+    def runs(self) -> int:
+        """The number of sorted runs that they are in."""
+        return self._runs.runs
+
+    @property
+    def first(self) -> int:
+        """The least start of a row that waits."""
+        return self._runs.first
+
+    @property
+    def bytes(self) -> int:
+        """The bytes of memory that rows and runs take."""
+        table = 0 if self._table is None else self._table.bytes
+        return self._runs.bytes + table
+
+    def append(self, rows: TimedRows) -> None:
+        """Give rows the next slots."""
+        runs, table = self._runs, self._table
+        if table is None:
+            table = self._table = SlotTable(rows.rows.schema)
+        if not runs.count:
+            self.clear()
+        elif runs.used > SPARSE * runs.count + UNUSED_SLOTS:
+            table.renumber(runs.renumber())
+        runs.append(rows.starts)
+        table.append(rows.rows)
+
+    def release(self, time: int) -> TimedRows | None:
+        """Take the rows that start before a time, in order; None if there are none."""
+        starts, slots = self._runs.release(time)
+        if not len(starts):
+            return None
+        assert self._table is not None
+        released = empty_times(len(starts))
+        released[:] = starts
+        return TimedRows(released, self._table.take(slots))
+
+    def copy_rows(self) -> TimedRows:
+        """Copy the rows that wait, in order."""
+        assert self._table is not None
+        starts, slots = self._runs.sort_all()
+        return TimedRows(starts.copy(), self._table.take(slots))
+
+    def clear(self) -> None:
+        """Forget all rows."""
+        self._runs.clear()
+        if self._table is not None:
+            self._table.clear()
