@@ -50,6 +50,7 @@ from tiltpy.frontend.python.values import (
 )
 from tiltpy.frontend.python.window_ends import after, last_rows, row, since, strict
 from tiltpy.frontend.python.windows import convolve
+from tiltpy.ingress import ingress
 from tiltpy.inputs import bind, sampled
 from tiltpy.runtime.arrow.parquet_scan import ParquetScan, scan_parquet
 from tiltpy.runtime.results.output_table import OutputTable
@@ -76,9 +77,10 @@ __all__ = [
     "CompileOptions", "CompiledQuery", "DataError", "OutputTable", "ParquetScan",
     "QueryError", "Result", "Rows", "Struct", "TDom", "TiltError", "TiltWarning",
     "after", "bind", "calendar", "cast", "cells", "cells_of", "compile", "convolve",
-    "define", "duration", "end", "exists", "interval", "last_rows", "library", "load",
-    "param", "parse", "phi", "point", "reduction", "row", "sampled", "scan_parquet",
-    "since", "source", "start", "strict", "struct", "until_next", "when",
+    "define", "duration", "end", "exists", "ingress", "interval", "last_rows",
+    "library", "load", "param", "parse", "phi", "point", "reduction", "row", "sampled",
+    "scan_parquet", "since", "source", "start", "strict", "struct", "until_next",
+    "when",
     "bool", "f32", "f64", "i16", "i32", "i64", "i8", "string", "time",
     "u16", "u32", "u64", "u8",
 ]  # fmt: skip

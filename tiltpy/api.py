@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import wraps
 from pathlib import Path
-from typing import Any, Literal, ParamSpec, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, cast, get_args
 
 from tiltpy.argument_checks import check_argument, check_path
 from tiltpy.compiler import parsed_queries
@@ -21,6 +21,7 @@ from tiltpy.compiler.templates import ProgramTemplate, QueryTemplate, TextTempla
 from tiltpy.errors import ArgumentError, TiltError
 from tiltpy.frontend.python import builder
 from tiltpy.frontend.surface.query_files import read_query
+from tiltpy.ingress import Ingress, ingress
 from tiltpy.ir.nodes import Query
 from tiltpy.memory_sizes import size_of
 from tiltpy.prepared_query import PreparedQuery
@@ -33,6 +34,9 @@ from tiltpy.time_literals import Length, Moment
 from tiltpy.types import Unit
 from tiltpy.visible import escape_lines
 
+if TYPE_CHECKING:
+    from tiltpy.live_session import LiveSession
+
 P = ParamSpec("P")
 T = TypeVar("T")
 RUN = RunMethod(
@@ -44,6 +48,7 @@ RUN = RunMethod(
 )  # fmt: skip
 STREAM_OPTIONS = "start", "end", "params", "workers", "chunk", "memory", "progress"
 STREAM, RUN_TO = (RunMethod(name, STREAM_OPTIONS) for name in ("stream", "run_to"))
+LIVE = RunMethod("live", ("start", "params", "workers"))
 READ_INPUTS = RunMethod("read_inputs", ("start", "end", "params", "allow_sort"))
 ORDERS = get_args(Order)
 Format = Literal["stages", "tree", "json", "dot", "mermaid", "svg"]
@@ -330,6 +335,39 @@ class CompiledQuery:
         targets = {name: file_target(file) for name, file in paths.items()}
         with bar:
             return write_results(results, targets)
+
+    @_inputs_by_name(1)
+    def live(
+        self,
+        *,
+        start: Moment | None = None,
+        params: Mapping[str, object] | None = None,
+        workers: int | None = None,
+        **inputs: object,
+    ) -> LiveSession:
+        """Open a session that is given rows as they come, and says what is final.
+
+        Each input may have an `ingress(...)`, by its name, that says how late its rows
+        may be; run-time bounds are given as in `run`. The final snapshots of all
+        updates, and the open ones of the last, are at every moment those of `run` over
+        the accepted rows with `end=through`. `workers` are threads, one by default.
+
+        Raises `QueryError` where no output can be final before the last row.
+        """
+        from tiltpy.live_session import LiveSession  # noqa: PLC0415 - late
+
+        query = self._with(params, LIVE)
+        request, given = query.arguments.read(start, None, inputs, LIVE)
+        options = read_options(
+            query.needed.unit, workers or 1, None, query.options.costs
+        )
+        ways = {}
+        for declared in query.needed.inputs:
+            way = given.get(declared.name, ingress())
+            check_argument(declared.name, way, Ingress, "ingress(...)")
+            assert isinstance(way, Ingress)
+            ways[declared.name] = way.options(query.needed.unit)
+        return LiveSession(query.live(ways, request, options))
 
     @_inputs_by_name(1)
     def read_inputs(

@@ -1,8 +1,11 @@
 """A query whose parameters have values: its kernels, and runs of it over frames."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache, partial
+from typing import TYPE_CHECKING
 
 from tiltpy.compiler.options import CompileOptions
 from tiltpy.compiler.output_selection import split_by_keys
@@ -24,6 +27,10 @@ from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.ingest.binding import InputBinding, check_bound
 from tiltpy.runtime.results.key_columns import Order
 from tiltpy.runtime.results.result import Result
+
+if TYPE_CHECKING:
+    from tiltpy.engines.live.session import LiveEngine
+    from tiltpy.runtime.arrivals.ingress_options import IngressOptions
 
 
 class PreparedQuery:
@@ -143,7 +150,23 @@ class PreparedQuery:
         )
         return _warn_at_end(results, hidden)
 
-    def returning_inputs(self, frames: Mapping[str, object]) -> "PreparedQuery":
+    def live(
+        self,
+        ingress: Mapping[str, IngressOptions],
+        request: Request,
+        options: RunOptions,
+    ) -> LiveEngine:
+        """Open the engine of a live session; `ingress` has each needed input."""
+        from tiltpy.engines.live.session import LiveEngine  # noqa: PLC0415 - late
+
+        inputs = tuple(
+            replace(one, lifetime=one.lifetime or ingress[one.name].binding.lifetime)
+            for one in self.needed.inputs
+        )
+        query = replace(self.needed, inputs=inputs)
+        return LiveEngine(query, self._stream_groups, ingress, request, options)
+
+    def returning_inputs(self, frames: Mapping[str, object]) -> PreparedQuery:
         """Make the query that returns its inputs: those needed, and those in `frames`.
 
         They are in the order of the declarations.

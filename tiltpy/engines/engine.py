@@ -25,7 +25,7 @@ from tiltpy.runtime.execution.time_domain import (
 from tiltpy.runtime.execution.time_run import TimeRun
 from tiltpy.runtime.execution.vector_range import VectorRange
 from tiltpy.runtime.execution.visit_warnings import Announcement
-from tiltpy.runtime.incremental.last_pieces import split_last
+from tiltpy.runtime.incremental.last_pieces import split_at, split_last
 from tiltpy.runtime.ingest.cell_overlaps import check_cells
 from tiltpy.runtime.ingest.visible_rows import visible_rows
 from tiltpy.runtime.results.output_table import OutputTable
@@ -124,10 +124,17 @@ class Engine:
         for name, stitcher in stitchers.items():
             complete = stitcher.finish()
             grows = stitcher.tdom.rows is None  # rows end where they end
-            if grows and complete and not ranges[name].final:
-                *complete, last = complete
-                of, high = outputs[name].type, ranges[name].high
-                closed, waiting[name] = split_last(last, of, strings, high)
+            range_, of = ranges[name], outputs[name].type
+            if range_.through is not None:
+                behind = range_.high > range_.through
+                complete, last = split_at(
+                    complete, of, strings, range_.through, behind=behind
+                )
+                if last is not None:
+                    waiting[name] = last
+            elif grows and complete and not range_.final:
+                *complete, piece = complete
+                closed, waiting[name] = split_last(piece, of, strings, range_.high)
                 complete.extend(closed)
             pieces[name] = complete
         seams = {n: s.carried for n, s in stitchers.items() if s.carried is not None}

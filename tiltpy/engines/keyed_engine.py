@@ -194,11 +194,14 @@ class KeyedEngine:
         nothing: Mapping[str, InputRows],
         resumed: Mapping[str, Mapping[str, Boundary]] | None = None,
         holding: Collection[str] = (),
+        *,
+        prompt: bool = False,
     ) -> KeyedState:
         """Make the state before any row; `nothing` are no rows of each input.
 
         `query` is the engine's, with its boundaries. `resumed` are those of evaluations
-        that keep states, if they are to.
+        that keep states, if they are to. `prompt`: every key is computed as far as the
+        clock, whatever its own rows are.
         """
         keyed = [declared for declared in query.inputs if declared.keys]
         types: dict[str, Keys] = {}
@@ -220,6 +223,7 @@ class KeyedEngine:
                 traits[name],
                 None if resumed is None else resumed[name],
                 roots.get(name) if roots.get(name) in holding else None,
+                prompt=prompt,
             )
         states = None
         if resumed is not None:

@@ -161,7 +161,8 @@ class UnkeyedPart:
 class KeyedPart:
     """Outputs by key.
 
-    With `needs_all_keys` any row counts that says that there is its key.
+    With `needs_all_keys` any row counts that says that there is its key. `prompt`:
+    every key is computed as far as the clock.
     """
 
     def __init__(
@@ -170,8 +171,11 @@ class KeyedPart:
         request: Request,
         options: RunOptions,
         announcement: Announcement,
+        *,
+        prompt: bool = False,
     ) -> None:
         self.group = group
+        self.prompt = prompt
         self.engine = KeyedEngine(group, request, options, announcement)
         _, optimized = optimize(group.query)[-1]
         self.traits = find_key_traits(optimized)
@@ -218,7 +222,9 @@ class KeyedPart:
         if resumes:
             boundaries = resolve_boundaries(query, "resumed").boundaries
             self.resumed = resumed = {name: dict(reach) for name, reach in boundaries}
-        self._state = self.engine.start(query, self.traits, nothing, resumed, holding)
+        self._state = self.engine.start(
+            query, self.traits, nothing, resumed, holding, prompt=self.prompt
+        )
 
     def begin(
         self, layouts: Mapping[str, Layout], outputs: Mapping[str, OutputProgress]

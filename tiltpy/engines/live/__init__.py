@@ -1,4 +1,5 @@
-"""Live sessions: rows come by and by, in any order, and results become final.
+"""The engine that is given rows as they come, and promises of time.
 
-Passive: nothing happens but in a call, and no module here reads a clock.
+It is passive: nothing happens but in the calls of its session, and it reads no clock.
+What is final follows from the rows and the promises alone.
 """

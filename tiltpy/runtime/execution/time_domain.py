@@ -46,13 +46,16 @@ class OutputRange:
     """A time range of an output to compute: cells with grid points in `(low, high]`.
 
     `domain` is the output's whole one, so that a cut there makes no new snapshot. A
-    range that is not `final` leaves its last snapshot to the next one.
+    range that is not `final` leaves its last snapshot to the next one, which begins at
+    `high`, or at `through` if that is given: what lies behind that only tells whether
+    the last snapshot goes on.
     """
 
     domain: Domain
     low: int
     high: int
     final: bool = True
+    through: int | None = None
 
     @property
     def is_empty(self) -> bool:

@@ -1,5 +1,6 @@
-"""The last piece of an output, which rows still to come may make longer."""
+"""The last snapshot of an output, which rows still to come may make longer."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +9,7 @@ from tiltpy.abi.layouts import TimeLayout
 from tiltpy.runtime.arrays.bitmap_snapshots import BitmapSnapshots
 from tiltpy.runtime.arrays.dictionary import Strings
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer, pack_validity
-from tiltpy.runtime.execution.stitch import Piece, with_times
+from tiltpy.runtime.execution.stitch import Piece, events_of, with_times
 from tiltpy.types import STRING, Type, columns
 
 
@@ -20,21 +21,69 @@ def split_last(
     `strings` is the dictionary of the span, which the latter outlives. The span ends at
     `high`: a row that goes on may be hidden from there by one still to come.
     """
-    pairs = zip(columns(type), piece.columns, strict=True)
-    encoded = tuple(
+    encoded = _with_strings(piece, type, strings)
+    if isinstance(piece, BitmapSnapshots):
+        return [], replace(piece, columns=encoded)
+    piece = with_times(piece).with_columns(encoded)
+    last = _copy_row(piece, piece.n - 1, high)
+    return ([piece.slice(0, piece.n - 1)] if piece.n > 1 else []), last
+
+
+def split_at(
+    pieces: Sequence[Piece], type: Type, strings: Strings, through: int, *, behind: bool
+) -> tuple[list[Piece], SnapshotBuffer | None]:
+    """Split snapshots into those that are final through a time, and an open one.
+
+    With the cells `behind` that time, which are dropped, a snapshot is open if it goes
+    on there; without them if it ends at that time. `strings` is as in `split_last`.
+    """
+    closed: list[Piece] = []
+    for number, each in enumerate(pieces):
+        if not each.n:
+            continue
+        piece = events_of(each, type)
+        if number + 1 < len(pieces) and _ends_before(piece, through):
+            closed.append(piece)
+            continue
+        rows = with_times(piece)
+        starts, ends = rows.times()
+        count = int(starts[: rows.n].searchsorted(through))
+        if not count:
+            break
+        end = int(ends[count - 1])
+        if end > through or (end == through and not behind):
+            encoded = rows.with_columns(_with_strings(rows, type, strings))
+            if count > 1:
+                closed.append(rows.slice(0, count - 1))
+            return closed, _copy_row(encoded, count - 1, through)
+        closed.append(rows.slice(0, count))
+    return closed, None
+
+
+def _ends_before(snapshots: Piece, time: int) -> bool:
+    """Tell whether all of some snapshots end before a time."""
+    if not isinstance(snapshots, SnapshotBuffer):
+        return False
+    return not snapshots.n or snapshots.row(snapshots.n - 1)[1] < time
+
+
+def _with_strings(snapshots: Piece, type: Type, strings: Strings) -> tuple[Column, ...]:
+    """Give the columns of strings their dictionary."""
+    pairs = zip(columns(type), snapshots.columns, strict=True)
+    return tuple(
         replace(column, strings=column.strings or strings)
         if scalar == STRING
         else column
         for (_, scalar), column in pairs
     )
-    if isinstance(piece, BitmapSnapshots):
-        return [], replace(piece, columns=encoded)
-    piece = with_times(piece).with_columns(encoded)
-    start, end = piece.row(piece.n - 1)
-    last_row = tuple(_copied(one.slice(piece.n - 1, 1)) for one in piece.columns)
+
+
+def _copy_row(rows: SnapshotBuffer, number: int, high: int) -> SnapshotBuffer:
+    """Copy a row that ends at `high`, at the latest."""
+    start, end = rows.row(number)
+    columns = tuple(_copied(one.slice(number, 1)) for one in rows.columns)
     starts, ends = np.array([start]), np.array([min(end, high)])
-    last = SnapshotBuffer(TimeLayout.INTERVALS, 1, start, 0, starts, ends, last_row)
-    return ([piece.slice(0, piece.n - 1)] if piece.n > 1 else []), last
+    return SnapshotBuffer(TimeLayout.INTERVALS, 1, start, 0, starts, ends, columns)
 
 
 def _copied(row: Column) -> Column:

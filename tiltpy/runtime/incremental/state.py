@@ -59,6 +59,11 @@ class InputSource(ABC):
     def pull(self, size: int) -> int:
         """Read on, `size` bytes of rows at most; the bytes of those that came."""
         pulled = self.feed.pull(max(1, size // self.row_bytes))
+        self.receive(pulled)
+        return sum(buffer_bytes(rows.buffer) for rows in pulled)
+
+    def receive(self, pulled: Iterable[InputRows]) -> None:
+        """Take rows that came, in order."""
         for rows in pulled:
             self.read += rows.buffer.n
             bounds = rows.bounds()
@@ -67,7 +72,6 @@ class InputSource(ABC):
                 start, end = self.bounds or bounds
                 self.bounds = min(start, bounds[0]), max(end, bounds[1])
             self.add(rows)
-        return sum(buffer_bytes(rows.buffer) for rows in pulled)
 
     @abstractmethod
     def add(self, rows: InputRows) -> None:

@@ -29,6 +29,11 @@ class Keys:
     columns: tuple[pa.Array, ...]
     _numbers: list[I64Array] = field(default_factory=list, repr=False)
 
+    @staticmethod
+    def without_types(names: tuple[str, ...]) -> "Keys":
+        """Make no keys, of columns whose types are unknown."""
+        return Keys(names, tuple(pa.nulls(0) for _ in names))
+
     def __len__(self) -> int:
         return len(self.columns[0])
 

@@ -13,6 +13,7 @@ from functools import reduce
 
 import numpy as np
 
+from tiltpy.calendars import round_up
 from tiltpy.ir.nodes import TemporalExpr
 from tiltpy.plan.key_traits import KeyTraits
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
@@ -105,8 +106,12 @@ class KeyProgress:
         traits: KeyTraits,
         resumed_reach: Mapping[str, Boundary] | None = None,
         root: str | None = None,
+        *,
+        prompt: bool = False,
     ) -> None:
         self.definition = definition
+        self.prompt = prompt
+        """Whether every key is computed as far as the clock, which ends all domains."""
         self.root = root
         """The input whose rows it has, if these end with the next row of their key."""
         self.reach = reach
@@ -188,7 +193,7 @@ class KeyProgress:
                 first, last = np.minimum(first, low), np.maximum(last, high)
         first, last = np.where(born, first, 0), np.where(born, last, 0)
         start = first if self.start is None else np.full_like(first, self.start)
-        end = ceil_to(tdom, last) if self.end is None else np.full_like(last, self.end)
+        end = self._find_end(last, clock)
         wanted = born & (start < end)
         ends = ceil_to(tdom, end)
         late = self.traits.sparse and not self.awaited
@@ -198,15 +203,28 @@ class KeyProgress:
         self.clock = max(clock.low, clock.high)
         until = ends
         if not clock.final:
-            until = np.minimum(self._look_behind(ends, edges), clock.high)
+            until = self._look_behind(ends, edges)
+            if not self.prompt:
+                until = np.minimum(until, clock.high)
             for name, ticks in self.awaited.items():  # a stamp follows its row's start
                 until = np.minimum(until, edges_of[name].newest + 1 - ticks)
             if self.end is None:
                 end = np.full_like(end, ENDLESS)
+            elif self.prompt:
+                end = np.full_like(end, self.end)
         domains = Domains(np.where(wanted, start, 0), np.where(wanted, end, 0))
         # One from before all time would make each key a run of its own.
         ranges = KeyedRanges(domains, np.maximum(begin, start), until)
         return KeyPlan(codes, ranges, ends, edges, clock.high, clock.final)
+
+    def _find_end(self, last: Times, clock: OutputRange) -> Times:
+        """Find where domains end so far, by the greatest ends of the keys' rows."""
+        if self.prompt:
+            time = max(clock.low, clock.high)
+            return np.full_like(last, time if self.end is None else min(self.end, time))
+        if self.end is not None:
+            return np.full_like(last, self.end)
+        return ceil_to(self.definition.tdom, last)
 
     def _look_behind(self, ends: Times, edges: RowEdges) -> Times:
         """Find up to when it pays to look at what comes behind the domains.
@@ -214,8 +232,10 @@ class KeyProgress:
         Not where a key waits for its next row anyway. States are those of the last cell
         computed, and never go back.
         """
-        if self.lasts:
+        if self.lasts or (self.prompt and self.definition.tdom.rows is not None):
             return ends
+        if self.prompt:  # a cell more tells whether the last snapshot goes on
+            return round_up(self.definition.tdom, ends + 1)
         if self.traits.dense:
             return ends + self.definition.tdom.precision
         return np.maximum(ends, self._find_settling(edges))
@@ -339,6 +359,10 @@ class KeyProgress:
         if not traits.steady:
             later = np.where(in_reach | (not traits.sparse), EARLIEST, NEVER)
         due = np.where(ends > plan.limit, later, due)
+        if self.prompt:
+            busy = high < settled if traits.steady else in_reach | (not traits.sparse)
+            busy |= traits.sparse & ~in_reach & (is_open | goes_on)
+            due = np.where(busy, EARLIEST, NEVER)
         live = (self._first[codes] < LATEST) & ~dead
         # Other rows of a key may still come before those that begin behind the clock.
         self._done[codes] = np.minimum(np.minimum(high, ends), self.clock)

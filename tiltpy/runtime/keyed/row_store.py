@@ -53,22 +53,28 @@ class RowStore:
             self._segment_of = np.concatenate([self._segment_of, nowhere])
             self._slot_of = np.concatenate([self._slot_of, nowhere])
 
-    def take(self, codes: I64Array) -> KeyedSnapshots:
-        """Take the rows of some keys out, in the order of the codes."""
+    def select(self, codes: I64Array) -> KeyedSnapshots:
+        """Return the rows of some keys, in the order of the codes; they stay there."""
         numbers = self._segment_of[codes]
         parts = [no_rows(self.payload, len(codes))]
         for segment in self._segments:
             slots = np.flatnonzero(numbers == segment.number)
             if len(slots):
-                keys = self._slot_of[codes[slots]]
-                rows = select_keys(segment.rows, keys)
+                rows = select_keys(segment.rows, self._slot_of[codes[slots]])
                 parts.append(spread(rows, slots, len(codes)))
-                segment.left -= len(slots)
+        return join_by_key(parts, self.payload)
+
+    def take(self, codes: I64Array) -> KeyedSnapshots:
+        """Take the rows of some keys out, in the order of the codes."""
+        rows = self.select(codes)
+        numbers = self._segment_of[codes]
+        for segment in self._segments:
+            segment.left -= int((numbers == segment.number).sum())
         self._segment_of[codes] = NOWHERE
         self._segments = [
             self._without_gaps(segment) for segment in self._segments if segment.left
         ]
-        return join_by_key(parts, self.payload)
+        return rows
 
     def put(self, codes: I64Array, rows: KeyedSnapshots) -> None:
         """Put rows there; none of their keys has any yet."""

@@ -1,0 +1,254 @@
+"""What a session accepts: lateness, promises, idle inputs, and bad pushes."""
+
+from datetime import datetime, timedelta
+
+import pyarrow as pa
+import pytest
+
+import tiltpy as tilt
+
+COUNTS = """
+unit s
+input x : f64 time ts point
+g = TDom(-∞, ∞, 10)
+~n[g] = count(~x[g-10 : g])
+output ~n
+"""
+PAIRS = """
+input x : f64 time ts point
+input y : f64 time ts point
+~o[t] = sum(~x[t-5 : t]) + sum(~y[t-5 : t])
+output ~o
+"""
+
+
+def rows(*stamps: int, unit: str | None = "s") -> pa.Table:
+    times = pa.array(stamps, pa.int64())
+    if unit is not None:
+        times = times.cast(pa.timestamp(unit))
+    values = pa.array([float(stamp) for stamp in stamps], pa.float64())
+    return pa.table({"ts": times, "x": values})
+
+
+def ticks(*stamps: int, name: str = "x") -> pa.Table:
+    values = pa.array([float(stamp) for stamp in stamps], pa.float64())
+    return pa.table({"ts": pa.array(stamps, pa.int64()), name: values})
+
+
+def at(seconds: int) -> datetime:
+    return datetime(1970, 1, 1) + timedelta(seconds=seconds)
+
+
+def test_a_window_is_final_when_it_closes() -> None:
+    live = tilt.parse(COUNTS).live()
+    first = live.push(x=rows(3, 8))
+    assert (len(first["n"].final), first["n"].through) == (0, None)
+    second = live.push(x=rows(12))
+    assert second["n"].final.to_arrow()["n"].to_pylist() == [2]
+    assert second["n"].through == second.through == at(10)
+    promised = live.advance("1970-01-01T00:00:30")
+    assert promised["n"].final.to_arrow()["n"].to_pylist() == [1]
+    (zero,) = promised["n"].open.to_arrow().to_pylist()
+    assert zero == {"start": at(20), "end": at(30), "n": 0}
+
+
+def test_the_same_row_is_late_whatever_the_batches() -> None:
+    stamps = (5, 9, 4, 7, 9, 6, 12, 8, 10)
+    query = tilt.parse(COUNTS)
+    late = []
+    for size in (1, 2, 9):
+        live = query.live(x=tilt.ingress(reorder="3s", late="side"))
+        updates = [
+            live.push(x=rows(*stamps[first : first + size]))
+            for first in range(0, len(stamps), size)
+        ]
+        tables = [update.late["x"] for update in updates if "x" in update.late]
+        late.append(pa.concat_tables(tables).drop_columns("ts").to_pylist())
+        assert live.counts["x"].accepted == 7
+        assert live.counts["x"].late == 2
+    expected = [
+        {"x": 4.0, "row": 2, "late_by": 2},
+        {"x": 8.0, "row": 7, "late_by": 1},
+    ]
+    assert late == [expected] * 3
+
+
+def test_the_boundary_itself_is_in_time() -> None:
+    """Complete through 10 less 3: a row that starts there is not late."""
+    live = tilt.parse(COUNTS).live(x=tilt.ingress(reorder="3s"))
+    live.push(x=rows(10))
+    live.push(x=rows(7))
+    assert live.counts["x"].late == 0
+    live.push(x=rows(6))
+    assert live.counts["x"].late == 1
+
+
+def test_adjusted_rows_start_where_the_input_is_complete() -> None:
+    live = tilt.parse(COUNTS).live(x=tilt.ingress(late="adjust"))
+    updates = [live.push(x=rows(3, 12, 4, 5)), live.finish()]
+    assert live.counts["x"].adjusted == 2
+    finals = [update["n"].final.to_arrow()["n"].to_pylist() for update in updates]
+    assert finals == [[1], [3]]
+
+
+def test_late_rows_that_are_refused_take_nothing_of_the_push() -> None:
+    live = tilt.parse(COUNTS).live(x=tilt.ingress(late="throw"))
+    live.push(x=rows(3, 12))
+    with pytest.raises(tilt.DataError, match=r"row 1: the row is late") as caught:
+        live.push(x=rows(15, 4))
+    assert caught.value.row == 1
+    assert live.counts["x"].read == 2
+    assert live.push(x=rows(25))["n"].through == at(20)
+
+
+@pytest.mark.parametrize(
+    ("frame", "text"),
+    [
+        (pa.table({"ts": ["a"], "x": [1.0]}), "found string"),
+        (pa.table({"x": [1.0]}), "there is no such column in this frame"),
+        (rows(99).set_column(1, "x", pa.array(["1"])), "found string"),
+        (rows(-1500, unit="ms"), "found timestamp"),
+        (pa.table({"ts": pa.nulls(1, pa.timestamp("s")), "x": [1.0]}), "time is null"),
+        (rows(10**9), "more than jump= allows"),
+        ("rows.csv", "found the path of a file"),
+    ],
+)
+def test_bad_pushes_leave_the_session_as_it_was(frame: object, text: str) -> None:
+    live = tilt.parse(COUNTS).live(x=tilt.ingress(jump="1h"))
+    before = live.push(x=rows(3, 12))
+    with pytest.raises(tilt.DataError, match=text):
+        live.push(x=frame)
+    assert live.counts["x"].read == 2
+    after = live.push(x=rows(22))
+    assert after["n"].final.to_arrow()["n"].to_pylist() == [1]
+    assert before["n"].through == at(10)
+
+
+def test_several_inputs_are_taken_together_or_not_at_all() -> None:
+    live = tilt.parse(PAIRS).live()
+    with pytest.raises(tilt.DataError):
+        live.push(x=ticks(1, 2), y=pa.table({"ts": ["a"], "y": [1.0]}))
+    assert live.counts["x"].read == 0
+    update = live.push(x=ticks(1, 2, 9), y=ticks(1, 2, 9, name="y"))
+    assert update["o"].through == 8
+
+
+def test_an_idle_input_holds_nothing_back() -> None:
+    query = tilt.parse(PAIRS)
+    schema = ticks(name="y").schema
+    live = query.live(y=tilt.ingress(schema=schema))
+    assert live.push(x=ticks(1, 9))["o"].through is None
+    assert live.idle("y")["o"].through == 8
+    assert live.push(x=ticks(20))["o"].through == 19
+    late = live.push(y=ticks(12, 25, name="y"))
+    assert live.counts["y"].late == 1
+    assert late["o"].through == 19
+    assert live.push(x=ticks(30))["o"].through == 24
+
+
+def test_the_order_of_idling_does_not_matter() -> None:
+    query = tilt.parse(PAIRS)
+    for order in (("x", "y"), ("y", "x")):
+        live = query.live()
+        live.push(x=ticks(1, 9), y=ticks(5, 6, name="y"))
+        for name in order:
+            update = live.idle(name)
+        assert update["o"].through == 8
+
+
+def test_promises_before_any_row_make_no_output() -> None:
+    live = tilt.parse(COUNTS).live(x=tilt.ingress(schema=rows().schema))
+    update = live.advance("1970-01-01T00:01:00")
+    assert len(update["n"].final) == len(update["n"].open) == 0
+    update = live.push(x=rows(95, 120))
+    assert update["n"].final.to_arrow()["start"].to_pylist() == [at(94)]
+    assert live.counts["x"].late == 0
+
+
+def test_weaker_promises_say_nothing() -> None:
+    live = tilt.parse(COUNTS).live()
+    live.push(x=rows(3, 42))
+    assert live.advance("1970-01-01T00:00:10")["n"].through == at(40)
+
+
+def test_finish_takes_nothing_back() -> None:
+    live = tilt.parse(COUNTS).live()
+    live.push(x=rows(3))
+    promised = live.advance("1970-01-01T00:00:40")
+    assert promised["n"].through == at(40)
+    last = live.finish()
+    (zero,) = last["n"].final.to_arrow().to_pylist()
+    assert zero == {"start": at(10), "end": at(40), "n": 0}
+
+
+def test_calls_of_a_session_that_is_over_say_why() -> None:
+    query = tilt.parse(COUNTS)
+    live = query.live()
+    live.finish()
+    with pytest.raises(tilt.TiltError, match=r"push\(\): the session is finished"):
+        live.push(x=rows(1))
+    with query.live() as other:
+        pass
+    with pytest.raises(tilt.TiltError, match=r"advance\(\): the session is closed"):
+        other.advance("1970-01-01T00:00:40")
+
+
+def test_open_rows_of_before_are_not_mistaken_for_those_of_now() -> None:
+    live = tilt.parse(COUNTS).live()
+    update = live.push(x=rows(3, 12))
+    live.push(x=rows(25))
+    with pytest.raises(tilt.TiltError, match="the session has gone on"):
+        _ = update["n"].open
+
+
+def test_names_and_arguments_are_checked() -> None:
+    query = tilt.parse(COUNTS)
+    with pytest.raises(tilt.DataError, match=r"push\(\): the query has no such input"):
+        query.live().push(z=rows(1))
+    with pytest.raises(tilt.TiltError, match="late='never': expected one of 'drop'"):
+        tilt.ingress(late="never")  # type: ignore[arg-type]
+    with pytest.raises(tilt.TiltError, match="expected no negative length"):
+        query.live(x=tilt.ingress(reorder=-3))
+    with pytest.raises(tilt.TiltError, match="expected ingress"):
+        query.live(x=rows(1))
+    with pytest.raises(tilt.TiltError, match=r"advance\(\) takes a time"):
+        query.live().advance()
+
+
+def test_what_is_never_final_is_refused() -> None:
+    body = "input x : f64 time ts point\n~o[t] = ~x[t : next]\noutput ~o"
+    with pytest.raises(tilt.QueryError, match="looks ahead into ~x without a bound"):
+        tilt.parse(body).live()
+    within = body.replace("next]", "next within 5]")
+    live = tilt.parse(within).live()
+    assert live.push(x=ticks(1, 20))["o"].through == 14
+
+
+def test_a_held_value_is_open_until_it_is_replaced() -> None:
+    query = tilt.parse("input x : f64 time ts until_next\n~o[t] = ~x[t]\noutput ~o")
+    live = query.live()
+    live.push(x=ticks(1))
+    update = live.advance(50)
+    (held,) = update["o"].open.to_arrow().to_pylist()
+    assert held == {"start": 0, "end": 50, "o": 1.0}
+    replaced = live.push(x=ticks(61, 70))
+    final = replaced["o"].final.to_arrow().to_pylist()
+    assert final == [{"start": 0, "end": 60, "o": 1.0}]
+    (held,) = replaced["o"].open.to_arrow().to_pylist()
+    assert held == {"start": 60, "end": 69, "o": 61.0}
+
+
+def test_keys_that_are_quiet_go_on() -> None:
+    text = "input x by k : f64 time ts until_next\n~o[t] = ~x[t]\noutput ~o"
+    live = tilt.parse(text).live()
+    frame = pa.table({"ts": [1, 2, 5], "k": ["a", "b", "b"], "x": [1.0, 2.0, 3.0]})
+    update = live.push(x=frame)
+    assert update["o"].open.to_arrow().to_pylist() == [
+        {"k": "a", "start": 0, "end": 4, "o": 1.0},
+        {"k": "b", "start": 1, "end": 4, "o": 2.0},
+    ]
+    update = live.advance(30)
+    assert update["o"].final.to_arrow().to_pylist() == [
+        {"k": "b", "start": 1, "end": 4, "o": 2.0}
+    ]
+    assert [row["end"] for row in update["o"].open.to_arrow().to_pylist()] == [30, 30]

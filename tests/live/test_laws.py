@@ -1,0 +1,218 @@
+"""The laws of live sessions, over random queries, arrivals and batches.
+
+At every moment the final snapshots so far and the open ones are what the interpreter
+says of the accepted rows through that time.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+import tiltpy as tilt
+from tests.compare import first_difference
+from tests.compiled import snapshots
+from tests.engines.test_keyed_streams import draw_case
+from tests.keyed import binding_of, keys_in, random_keyed_setting, table_of
+from tests.live.arrivals import (
+    LatenessModel,
+    Promise,
+    Push,
+    random_calls,
+    select_rows,
+    shuffle_arrivals,
+    start_of,
+)
+from tests.random.keyed_queries import KeyedCase
+from tiltpy.compiler.output_selection import split_by_keys
+from tiltpy.compiler.query_kernels import Compiler
+from tiltpy.engines.live.session import LiveEngine, SessionStep
+from tiltpy.interpreter.evaluate import Snapshot
+from tiltpy.interpreter.keys import Key
+from tiltpy.ir.keys import keys_of
+from tiltpy.ir.print.query import format_query
+from tiltpy.passes.separate_states import separate_states
+from tiltpy.runtime.arrivals.ingress_options import IngressOptions
+from tiltpy.runtime.execution.output_group import OutputGroup
+from tiltpy.runtime.execution.run_options import RunOptions
+from tiltpy.runtime.execution.time_domain import Request
+from tiltpy.runtime.results.output_table import OutputTable
+
+NUMBERS = {
+    "plain": 30,
+    "rows": 20,
+    "cells": 20,
+    "folds": 10,
+    "regular": 10,
+    "open": 20,
+    "open rows": 20,
+}
+"""How many cases of each kind, by key."""
+UNKEYED = {"plain": 30, "rows": 20, "open": 10, "open rows": 10}
+DEEPER = 50
+Snapshots = dict[Key, list[Snapshot]]
+
+
+def without_keys(case: KeyedCase) -> KeyedCase:
+    """The same rows, all of one temporal object."""
+    inputs = {
+        name: replace(
+            rows,
+            declared=replace(rows.declared, keys=()),
+            rows=tuple(row._replace(key=()) for row in rows.rows),
+            types=(),
+        )
+        for name, rows in case.inputs.items()
+    }
+    declared = tuple(replace(each, keys=()) for each in case.query.inputs)
+    return replace(case, query=replace(case.query, inputs=declared), inputs=inputs)
+
+
+def open_engine(
+    case: KeyedCase, reorder: Mapping[str, int], random: Random
+) -> LiveEngine:
+    """Open the engine of a session of a case."""
+    setting = random_keyed_setting(random)
+    plain = setting.plain
+    compiling = plain.options(setting.costs)
+    groups = [
+        OutputGroup(query, Compiler(query, compiling).compile_for)
+        for query in split_by_keys(separate_states(case.query))
+    ]
+    ingress = {}
+    for name, rows in case.inputs.items():
+        table = table_of(rows, 1000)
+        binding = replace(binding_of(rows, table), frame=None)
+        schema = table.schema if random.random() < 0.5 else None
+        ingress[name] = IngressOptions(binding, reorder[name], schema=schema)
+    request = Request(case.start, None, case.bounds)
+    options = RunOptions(plain.workers, costs=setting.costs)
+    return LiveEngine(case.query, groups, ingress, request, options)
+
+
+def add_rows(into: Snapshots, table: OutputTable, names: tuple[str, ...]) -> Snapshots:
+    """Add the snapshots of a table to those of their keys."""
+    arrow = table.to_arrow()
+    keys = keys_in(arrow, names) if names else [()] * arrow.num_rows
+    for key, snapshot in zip(keys, snapshots(table), strict=True):
+        into.setdefault(key, []).append(snapshot)
+    return into
+
+
+class Checker:
+    """The final snapshots so far, and what a step must make of them."""
+
+    def __init__(self, case: KeyedCase, engine: LiveEngine) -> None:
+        self.case = case
+        self.engine = engine
+        self.final: dict[str, Snapshots] = {n: {} for n in case.query.outputs}
+        self.checks = 0
+
+    def add(self, step: SessionStep) -> None:
+        """Take the final snapshots of a step."""
+        for name in self.case.query.outputs:
+            table = self.engine.final_table(name, step)
+            add_rows(self.final[name], table, keys_of(self.case.query, name))
+
+    def difference(
+        self, step: SessionStep, accepted: Mapping[str, list[int]], *, last: bool
+    ) -> str | None:
+        """Find what differs from the interpreter over the accepted rows."""
+        inputs = {
+            name: select_rows(rows, accepted[name])
+            for name, rows in self.case.inputs.items()
+        }
+        for name in self.case.query.outputs:
+            through = step.through[name]
+            if through is None:
+                continue
+            limited = self.case.start is not None and through <= self.case.start
+            if limited:
+                continue
+            self.checks += 1
+            case = replace(self.case, inputs=inputs, end=through)
+            expected = case.expected()[name]
+            names = keys_of(self.case.query, name)
+            found = {key: list(rows) for key, rows in self.final[name].items()}
+            if not last:
+                add_rows(found, self.engine.open_table(name), names)
+            for key in {**expected, **found}:
+                text = first_difference(
+                    found.get(key, []),
+                    expected.get(key, []),
+                    self.case.query,
+                    name,
+                    exact=True,
+                )
+                if text is not None:
+                    return f"~{name}, key {key}, through {through}: {text}"
+        return None
+
+
+def check_session(case: KeyedCase, seed: int) -> int:
+    """Run a session over a case and check it at random moments; counts checks."""
+    random = Random(seed)  # noqa: S311
+    reorder = {name: random.choice((0, 0, 2, 6)) for name in case.inputs}
+    inputs = {
+        name: shuffle_arrivals(rows, random.choice((0, reorder[name], 8)), random)
+        for name, rows in case.inputs.items()
+    }
+    case = replace(case, inputs=inputs, end=None)
+    engine = open_engine(case, reorder, random)
+    checker = Checker(case, engine)
+    models = {name: LatenessModel(reorder[name]) for name in inputs}
+    accepted: dict[str, list[int]] = {name: [] for name in inputs}
+    tables = {name: table_of(rows, 1000) for name, rows in inputs.items()}
+    share = random.choice((0.1, 0.5))
+    for call in random_calls(inputs, random):
+        match call:
+            case Push(name, first, stop):
+                step = engine.push({name: tables[name].slice(first, stop - first)})
+                for place in range(first, stop):
+                    if models[name].accepts(
+                        start_of(inputs[name], inputs[name].rows[place])
+                    ):
+                        accepted[name].append(place)
+            case Promise(name, time):
+                step = engine.advance({name: time})
+                models[name].promise(time)
+        checker.add(step)
+        if random.random() < share:
+            text = checker.difference(step, accepted, last=False)
+            assert text is None, f"{call}: {text}"
+    step = engine.finish()
+    checker.add(step)
+    text = checker.difference(step, accepted, last=True)
+    assert text is None, f"finish: {text}"
+    for name, source in engine.sources.items():
+        assert source.counts.accepted == len(accepted[name])
+    return checker.checks
+
+
+def check_cases(kind: str, seeds: range, *, keys: bool) -> None:
+    """Check sessions of random cases, of which some are refused."""
+    refused, checks = 0, 0
+    for seed in seeds:
+        case = draw_case(kind, seed)
+        if not keys:
+            case = without_keys(case)
+        try:
+            checks += check_session(case, seed)
+        except tilt.QueryError as error:
+            assert error.code == "E0305", error  # noqa: PT017
+            refused += 1
+        except BaseException as error:
+            error.add_note(f"{kind}, seed {seed}\n{format_query(case.query)}")
+            raise
+    assert checks > len(seeds) - refused
+
+
+@pytest.mark.parametrize("kind", NUMBERS)
+def test_keyed_sessions_are_runs_through_that_time(kind: str, *, deep: bool) -> None:
+    check_cases(kind, range(NUMBERS[kind] * (DEEPER if deep else 1)), keys=True)
+
+
+@pytest.mark.parametrize("kind", UNKEYED)
+def test_sessions_are_runs_through_that_time(kind: str, *, deep: bool) -> None:
+    check_cases(kind, range(UNKEYED[kind] * (DEEPER if deep else 1)), keys=False)

@@ -1,0 +1,61 @@
+"""The settled rows of an input that the outputs of a session still need."""
+
+from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
+from tiltpy.runtime.arrivals.live_source import LiveSource
+from tiltpy.runtime.incremental.concat import drop_before, gather
+from tiltpy.runtime.incremental.state import (
+    InputBuffer,
+    KeyedInputBuffer,
+    buffer_bytes,
+)
+from tiltpy.runtime.ingest.read_input import InputRows
+
+
+def _ignore(rows: InputRows) -> None:
+    """Look at no rows."""
+
+
+class LiveBuffer(InputBuffer):
+    """Rows without keys, behind them those that nothing ends yet."""
+
+    def __init__(self, source: LiveSource) -> None:
+        super().__init__(source.declared, source, _ignore)
+        self.source = source
+
+    def rows(self) -> SnapshotBuffer:
+        """Return all rows, in one piece."""
+        held, tail = super().rows(), self.source.tail_events()
+        return held if tail is None else gather([held, tail], self.payload)
+
+    @property
+    def domain(self) -> tuple[int, int] | None:
+        """The first start and the greatest end that counts for a domain."""
+        tail = self.source.tail_events()
+        bounds = [self.bounds, None if tail is None else tail.bounds()]
+        some = [each for each in bounds if each is not None]
+        if not some:
+            return None
+        return min(low for low, _ in some), max(high for _, high in some)
+
+    def drop_before(self, time: int | None, last_rows: int) -> int:
+        if time is not None:
+            self._rows = drop_before(super().rows(), time, last_rows, self.payload)
+            return buffer_bytes(self._rows)
+        return super().drop_before(None, last_rows)
+
+
+class LiveKeyedBuffer(KeyedInputBuffer):
+    """Rows by key that came since an engine took the rows before."""
+
+    def __init__(self, source: LiveSource) -> None:
+        super().__init__(source.declared, source, _ignore)
+
+    @property
+    def domain(self) -> tuple[int, int] | None:
+        """The first start and the greatest end that counts for a domain."""
+        return self.bounds
+
+
+def open_input(source: LiveSource) -> LiveBuffer | LiveKeyedBuffer:
+    """Open the rows of an input whose schema is known."""
+    return (LiveKeyedBuffer if source.declared.keys else LiveBuffer)(source)

@@ -1,0 +1,123 @@
+"""The parts of a live session: outputs with the same keys, computed without delay.
+
+A streamed run leaves the last snapshot to the next span. Here it is final once a cell
+more, over the rows so far, does not go on with it: rows to come only add to what that
+cell sees, and never make it see the same again.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from tiltpy.engines.engine import Evaluation
+from tiltpy.engines.keyed_engine import KeyedEvaluation
+from tiltpy.engines.live.finality import next_grid_point
+from tiltpy.engines.stream_parts import KeyedPart, UnkeyedPart
+from tiltpy.errors import QueryError
+from tiltpy.runtime.execution.kernel import Kernels
+from tiltpy.runtime.execution.output_group import OutputGroup
+from tiltpy.runtime.execution.run_options import RunOptions
+from tiltpy.runtime.execution.time_domain import OutputRange, Request
+from tiltpy.runtime.execution.visit_warnings import Announcement
+from tiltpy.runtime.incremental.state import InputSource
+from tiltpy.runtime.ingest.keys import Keys
+from tiltpy.runtime.results.key_columns import KeySnapshots
+
+
+class PromptPart(UnkeyedPart):
+    """Outputs without keys."""
+
+    def evaluate(self, ranges: Mapping[str, OutputRange]) -> Evaluation:
+        """Compute the outputs, and find out what of them is final."""
+        return super().evaluate(
+            {name: self._look_behind(name, range_) for name, range_ in ranges.items()}
+        )
+
+    def _look_behind(self, name: str, range_: OutputRange) -> OutputRange:
+        """Extend a range by the cell behind it, where its snapshots may go on.
+
+        Not where states are kept: those are of the last cell computed, and never go
+        back.
+        """
+        tdom, through = self.group.outputs[name].tdom, range_.high
+        if range_.final or tdom.rows is not None:
+            return range_
+        if self.state.states is not None:
+            return replace(range_, through=through)
+        return replace(range_, high=next_grid_point(tdom, through), through=through)
+
+    def open_snapshots(self, name: str, through: int) -> Evaluation:
+        """Make the evaluation that has the open snapshot of an output alone."""
+        del through  # where it has ended so far
+        piece = self.state.open.get(name)
+        return Evaluation({} if piece is None else {name: [piece]}, {}, self.state)
+
+
+class PromptKeyedPart(KeyedPart):
+    """Outputs by key."""
+
+    def __init__(
+        self,
+        group: OutputGroup[Kernels],
+        request: Request,
+        options: RunOptions,
+        announcement: Announcement,
+    ) -> None:
+        super().__init__(group, request, options, announcement, prompt=True)
+
+    def open(self, inputs: Mapping[str, InputSource]) -> None:
+        """Take the inputs that the outputs refer to, and check that they can be."""
+        super().open(inputs)
+        for name, output in self.group.outputs.items():
+            fixed = self.engine.request.limits(output.tdom)[0]
+            if fixed is not None and not self.traits[name].sparse:
+                raise QueryError(
+                    "E0305",
+                    f"~{name} has values where a key has no rows, from the given start "
+                    "on: a key that comes late would have some in the past, which is "
+                    "final",
+                    output.span,
+                    "make it φ without rows of the key, as in `exists(~x[t]) ? ... : "
+                    "φ`, or leave out the start",
+                )
+
+    def nothing(self) -> KeyedEvaluation:
+        """Make an evaluation in which nothing is complete."""
+        if self._state is not None:
+            return super().nothing()
+        names = next(each.keys for each in self.group.query.inputs if each.keys)
+        return KeyedEvaluation({}, Keys.without_types(names), None)
+
+    def open_snapshots(self, name: str, through: int) -> KeyedEvaluation:
+        """Make the evaluation that has the open snapshots of an output alone.
+
+        Those of keys that nothing has touched have gone on through that time.
+        """
+        if self._state is None:
+            return self.nothing()
+        state = self.state
+        progress = state.outputs[name]
+        codes, keys = state.keys.sort(np.arange(len(state.keys)))
+        rows = progress.open.select(codes)
+        if progress.definition.tdom.rows is None:
+            rows = replace(rows, ends=np.full_like(rows.ends, through))
+        is_row_object = progress.definition.tdom.rows is not None
+        buffer = rows.buffer(row_object=is_row_object)
+        snapshots = [KeySnapshots((buffer,), np.arange(len(codes)), rows.counts)]
+        return KeyedEvaluation({name: snapshots}, keys, state)
+
+
+LivePart = PromptPart | PromptKeyedPart
+
+
+def make_live_part(
+    group: OutputGroup[Kernels],
+    request: Request,
+    options: RunOptions,
+    announcement: Announcement,
+) -> LivePart:
+    """Make the part of a group of outputs."""
+    keyed = any(declared.keys for declared in group.query.inputs)
+    make = PromptKeyedPart if keyed else PromptPart
+    return make(group, request, options, announcement)

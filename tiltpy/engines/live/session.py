@@ -1,0 +1,331 @@
+"""A live session: rows and promises in, final and open snapshots out.
+
+Each call takes what it is given as a whole or not at all, hands settled rows to the
+outputs, and computes each output as far as it is final.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tiltpy.calendars import end_of_cell
+from tiltpy.engines.engine import Evaluation
+from tiltpy.engines.keyed_engine import KeyedEvaluation
+from tiltpy.engines.live.finality import check_lookahead, find_final
+from tiltpy.engines.live.live_inputs import LiveBuffer, LiveKeyedBuffer, open_input
+from tiltpy.engines.live.live_part import LivePart, make_live_part
+from tiltpy.ir.nodes import Query
+from tiltpy.ir.rows import row_roots
+from tiltpy.passes.resolve_boundaries import resolve_boundaries
+from tiltpy.runtime.arrivals.ingress_options import IngressOptions
+from tiltpy.runtime.arrivals.live_source import LiveSource
+from tiltpy.runtime.arrivals.read_arrivals import BEGINNING, LateRows
+from tiltpy.runtime.arrow.read_frame import read_frame
+from tiltpy.runtime.arrow.timestamps import OutputStamp, from_ticks, output_stamp
+from tiltpy.runtime.execution.kernel import Kernels
+from tiltpy.runtime.execution.output_group import OutputGroup
+from tiltpy.runtime.execution.run_options import RunOptions
+from tiltpy.runtime.execution.time_domain import Domain, OutputRange, Request
+from tiltpy.runtime.execution.visit_warnings import Announcement
+from tiltpy.runtime.incremental.state import OutputProgress, start_outputs
+from tiltpy.runtime.results.output_table import OutputTable
+from tiltpy.types import ENDLESS
+
+Evaluations = Mapping[str, Evaluation | KeyedEvaluation]
+NO_LATE: Mapping[str, LateRows] = {}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SessionStep:
+    """The outcome of a call of a session.
+
+    `evaluations`: the final snapshots of outputs that were computed. `late`: the late
+    rows of inputs that give them back. `through`: the time through which each output
+    is final, if there is one. `number`: how many calls there were.
+    """
+
+    evaluations: Evaluations
+    late: Mapping[str, LateRows]
+    through: Mapping[str, int | None]
+    number: int
+
+
+class LiveEngine:
+    """Evaluates the outputs of a query over rows as they are pushed.
+
+    `query` has its inputs' lifetimes; `groups` are its outputs that have the same keys.
+    """
+
+    def __init__(
+        self,
+        query: Query,
+        groups: Sequence[OutputGroup[Kernels]],
+        ingress: Mapping[str, IngressOptions],
+        request: Request,
+        options: RunOptions,
+    ) -> None:
+        query = resolve_boundaries(query, "counted")
+        self.query = query
+        self.roots = row_roots(query)
+        """The inputs whose rows are those of a row object."""
+        self.request = request
+        check_lookahead(query)
+        self.sources = {
+            each.name: LiveSource(each, ingress[each.name], query.unit)
+            for each in query.inputs
+        }
+        self.outputs = start_outputs(query)
+        self.parts: list[LivePart] = [
+            make_live_part(
+                group,
+                request,
+                replace(options, progress=None),
+                Announcement(group.query, options.costs.run),
+            )
+            for group in groups
+        ]
+        self.part_of = {
+            name: part for part in self.parts for name in part.group.query.outputs
+        }
+        self.inputs: dict[str, LiveBuffer | LiveKeyedBuffer] = {}
+        self.stamp: OutputStamp = output_stamp({}, query.unit)
+        self.steps = 0
+        """How many calls there were."""
+        self.is_broken = False
+        """Whether a call has failed when rows were taken already."""
+        self._open()
+
+    # Calls
+
+    def push(self, frames: Mapping[str, object]) -> SessionStep:
+        """Take frames of some inputs: all of them, or none and a `DataError`."""
+        fresh: list[LiveSource] = []
+        arrivals = {}
+        try:
+            for name, frame in frames.items():
+                source = self.sources[name]
+                if source.is_settled:
+                    arrivals[name] = source.arrive(frame)
+                    continue
+                table = read_frame(name, frame)
+                fresh.append(source)
+                source.settle(table.schema)
+                arrivals[name] = source.arrive(table)
+            if fresh:
+                self._open()
+        except BaseException:
+            for source in fresh:
+                source.forget_schema()
+            raise
+        for name, arrival in arrivals.items():
+            self.sources[name].take(arrival)
+        late = {
+            name: arrival.late
+            for name, arrival in arrivals.items()
+            if arrival.late is not None and self.sources[name].options.late == "side"
+        }
+        return self._step(self._go_on, late)
+
+    def advance(self, promises: Mapping[str, int]) -> SessionStep:
+        """Take promises that inputs are complete through times, in ticks."""
+        for name, time in promises.items():
+            self.sources[name].promise(time)
+        return self._step(self._go_on)
+
+    def idle(self, names: Sequence[str]) -> SessionStep:
+        """Have inputs hold nothing back until their next rows."""
+        for name in names:
+            self.sources[name].idle = True
+        return self._step(self._go_on)
+
+    def finish(self) -> SessionStep:
+        """Take the promise that no row will come, and compute all that is left."""
+        for source in self.sources.values():
+            if not source.is_settled:
+                source.settle(source.untyped_schema())
+        self._open()
+        for source in self.sources.values():
+            source.end()
+        return self._step(self._complete)
+
+    def _step(
+        self, compute: Callable[[], Evaluations], late: Mapping[str, LateRows] = NO_LATE
+    ) -> SessionStep:
+        """Compute what a call brought; if that fails, the session is broken."""
+        self.is_broken = True
+        evaluations = compute()
+        self.is_broken = False
+        self.steps += 1
+        through = {
+            name: None if output.start is None else output.done
+            for name, output in self.outputs.items()
+        }
+        return SessionStep(evaluations, late, through, self.steps)
+
+    # Time
+
+    def _complete(self) -> Evaluations:
+        """Compute all that is left, once no row will come."""
+        self._receive()
+        ranges = {}
+        for name, output in self.outputs.items():
+            if not output.finished:
+                ranges.update(self._last_range(name, output))
+        return self._evaluate(ranges)
+
+    def _go_on(self) -> Evaluations:
+        """Compute as far as outputs have become final."""
+        self._release_idle()
+        if not self.inputs:
+            return {}
+        self._receive()
+        return self._evaluate(dict(self._ranges()))
+
+    def _release_idle(self) -> None:
+        """Carry idle inputs on to where the others are: the order does not matter."""
+        sources = self.sources.values()
+        awake = [source.watermark for source in sources if not source.idle]
+        if awake:
+            complete = min(awake)
+        else:
+            complete = max((s.watermark for s in sources), default=BEGINNING)
+        for source in sources:
+            if source.idle:
+                source.promise(complete)
+
+    def _ranges(self) -> Iterator[tuple[str, OutputRange]]:
+        """Find the cells of each output that have become final."""
+        complete = {name: source.watermark for name, source in self.sources.items()}
+        for name, output in self.outputs.items():
+            if output.finished:
+                continue
+            tdom = output.definition.tdom
+            high = find_final(output.definition, output.reach, complete)
+            high = min(high, self._find_held(output))
+            end = self.request.limits(tdom)[1]
+            final = end is not None and high >= tdom.ceil(end)
+            if final:
+                assert end is not None
+                high = tdom.ceil(end)
+            self._settle_start(output, high)
+            if output.start is None or (high <= output.done and not final):
+                continue
+            domain = Domain(output.start, ENDLESS if end is None else end)
+            yield name, OutputRange(domain, output.done, max(high, output.done), final)
+
+    def _settle_start(self, output: OutputProgress, high: int) -> None:
+        """Settle where a domain starts: no earlier event can come once it is passed."""
+        if output.start is not None:
+            return
+        bounds = [self.inputs[name].domain for name in output.reach]
+        first = min((low for low, _ in filter(None, bounds)), default=None)
+        fixed = output.fixed_start(self.request)
+        start = first if fixed is None else fixed
+        if start is not None and start < high:
+            output.start = output.done = start
+
+    def _find_held(self, output: OutputProgress) -> int:
+        """Find up to when rows of an output are known with their ends.
+
+        Rows that hold until the next one of all end when that comes.
+        """
+        root = self.roots.get(output.definition.name)
+        if root is None or not self.sources[root].holds:
+            return ENDLESS
+        stamp = self.sources[root].tail_stamp
+        return ENDLESS if stamp is None else stamp - 1
+
+    def _last_range(self, name: str, output: OutputProgress) -> dict[str, OutputRange]:
+        """Find what is left of an output once no row will come."""
+        tdom = output.definition.tdom
+        self._settle_start(output, ENDLESS)
+        if output.start is None:
+            output.finished = True
+            return {}
+        end = self.request.limits(tdom)[1]
+        if end is None:
+            bounds = [self.inputs[source].domain for source in output.reach]
+            last = max((high for _, high in filter(None, bounds)), default=output.start)
+            end = max(end_of_cell(tdom, last), output.done)
+        high = max(tdom.ceil(end), output.done)
+        return {name: OutputRange(Domain(output.start, end), output.done, high)}
+
+    # Rows
+
+    def _open(self) -> None:
+        """Open the inputs and outputs, once the schemas of all are known."""
+        if self.inputs or not all(s.is_settled for s in self.sources.values()):
+            return
+        stamps = {name: s.reader.stamps for name, s in self.sources.items()}
+        self.stamp = output_stamp(stamps, self.query.unit)
+        inputs = {name: open_input(source) for name, source in self.sources.items()}
+        for part in self.parts:
+            part.open(inputs)
+        layouts = {name: held.layout() for name, held in inputs.items()}
+        for part in self.parts:
+            part.begin(layouts, self.outputs)
+        self.inputs = inputs
+
+    def _receive(self) -> None:
+        """Hand the rows that are settled to the outputs."""
+        for name, held in self.inputs.items():
+            held.receive(self.sources[name].pull())
+
+    def _evaluate(self, ranges: Mapping[str, OutputRange]) -> Evaluations:
+        evaluations: dict[str, Evaluation | KeyedEvaluation] = {}
+        for part in self.parts:
+            names = part.group.query.outputs
+            several = {name: ranges[name] for name in names if name in ranges}
+            if several:
+                evaluation = part.evaluate(several)
+                evaluations.update(dict.fromkeys(names, evaluation))
+            else:
+                part.absorb()
+        for name, range_ in ranges.items():
+            output = self.outputs[name]
+            output.done, output.finished = range_.high, range_.final
+        self._evict()
+        return evaluations
+
+    def _evict(self) -> None:
+        """Forget the rows that no output needs."""
+        for name, held in self.inputs.items():
+            outputs = [
+                output
+                for output in self.outputs.values()
+                if name in output.reach and not output.finished
+            ]
+            if any(output.start is None for output in outputs):
+                continue
+            times = [
+                output.needs_from(
+                    name, self.part_of[output.definition.name].find_done(output)
+                )
+                for output in outputs
+            ]
+            last_rows = max((output.count_last(name) for output in outputs), default=0)
+            held.drop_before(min(times, default=None), last_rows)
+
+    # Results
+
+    def show_time(self, time: int | None) -> object:
+        """Show a time in ticks as the tables do: a number, or a `datetime`."""
+        if time is None:
+            return None
+        return from_ticks(np.array([time]), self.stamp, "through")[0].as_py()
+
+    def final_table(self, name: str, step: SessionStep) -> OutputTable:
+        """Make the table of the snapshots of an output that a step made final."""
+        evaluation = step.evaluations.get(name) or self.part_of[name].nothing()
+        return self._table(name, evaluation)
+
+    def open_table(self, name: str) -> OutputTable:
+        """Make the table of the open snapshots of an output."""
+        part, through = self.part_of[name], self.outputs[name].done
+        return self._table(name, part.open_snapshots(name, through))
+
+    def _table(
+        self, name: str, evaluation: Evaluation | KeyedEvaluation
+    ) -> OutputTable:
+        return evaluation.table(name, self.query.type_of(name), self.stamp)

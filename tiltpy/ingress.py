@@ -1,0 +1,78 @@
+"""Options of a user for how the rows of an input come into a live session."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tiltpy.errors import TiltError
+from tiltpy.frontend.surface import syntax
+from tiltpy.inputs import BoundFrame, bind
+from tiltpy.lifetimes import Lifetime
+from tiltpy.run_arguments import in_ticks
+from tiltpy.runtime.arrivals.ingress_options import (
+    LATE_POLICIES,
+    IngressOptions,
+    LatePolicy,
+    check_schema,
+)
+from tiltpy.time_literals import Length, ticks_of
+from tiltpy.types import Unit
+
+
+@dataclass(frozen=True, slots=True)
+class Ingress:
+    """Options for how the rows of an input come in; made by `ingress`."""
+
+    reorder: Length | None
+    late: LatePolicy
+    jump: Length | None
+    schema: object
+    bound: BoundFrame
+
+    def options(self, unit: Unit | None) -> IngressOptions:
+        """Convert lengths of time to ticks of a query."""
+        lengths = {}
+        for name in ("reorder", "jump"):
+            value = getattr(self, name)
+            if value is not None:
+                lengths[name] = in_ticks(name, ticks_of, value, unit)
+                if lengths[name] < 0:
+                    raise TiltError(f"{name}={value}: expected no negative length")
+        binding = self.bound.binding(unit)
+        reorder, jump = lengths.get("reorder", 0), lengths.get("jump")
+        return IngressOptions(
+            binding, reorder, self.late, jump, check_schema(self.schema)
+        )
+
+
+def ingress(
+    *,
+    reorder: Length | None = None,
+    late: LatePolicy = "drop",
+    jump: Length | None = None,
+    schema: object = None,
+    time: str | None = None,
+    lifetime: syntax.Lifetime | Lifetime | None = None,
+    column: str | None = None,
+    order: str | Sequence[str] = (),
+    by: str | Sequence[str] = (),
+) -> Ingress:
+    """Say how the rows of an input come into a live session.
+
+    `reorder` is how long the input waits for rows out of order: it is complete through
+    the greatest start of its events so far, less `reorder`. A row that starts before
+    is late: `late="drop"` leaves it out, `"side"` gives it back in the update,
+    `"adjust"` moves its start to where it is in time, and `"throw"` refuses the push.
+    All are counted.
+
+    `jump` refuses a row that lies further than that beyond all rows before it: one row
+    stamped 2099 would make all others late. `schema` (pyarrow) tells the columns of an
+    input that may have no rows for long. The others are as in `bind`.
+    """
+    if late not in LATE_POLICIES:
+        listed = ", ".join(f"'{policy}'" for policy in LATE_POLICIES)
+        raise TiltError(f"late={late!r}: expected one of {listed}")
+    check_schema(schema)
+    bound = bind(None, time=time, lifetime=lifetime, column=column, order=order, by=by)
+    return Ingress(reorder, late, jump, schema, bound)

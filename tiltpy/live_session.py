@@ -1,0 +1,218 @@
+"""A live session as users hold it: rows in, updates out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+from threading import Lock
+from types import TracebackType
+from typing import Any, Self
+
+from tiltpy.engines.live.session import LiveEngine, SessionStep
+from tiltpy.errors import ArgumentError, TiltError, UnknownArgumentError
+from tiltpy.messages import closest
+from tiltpy.run_arguments import in_ticks
+from tiltpy.runtime.arrivals.live_source import Counts
+from tiltpy.runtime.results.output_table import OutputTable
+from tiltpy.time_literals import Moment, time_of
+
+
+class OutputUpdate:
+    """The snapshots of an output that a call made final, and those still open.
+
+    `final`: value, start and end are certain; each comes once. `open`: value and start
+    are certain, the end is `through` or later; they replace the open ones of before.
+    """
+
+    def __init__(self, engine: LiveEngine, name: str, step: SessionStep) -> None:
+        self._engine = engine
+        self._name = name
+        self._step = step
+
+    @cached_property
+    def final(self) -> OutputTable:
+        """The snapshots that this call made final, in order of key, then time."""
+        return self._engine.final_table(self._name, self._step)
+
+    @cached_property
+    def open(self) -> OutputTable:
+        """The snapshots that go on, in order of key: one each, or the rows alive.
+
+        Raises `TiltError` where the session has gone on since.
+        """
+        if self._engine.steps != self._step.number:
+            raise TiltError(
+                "the session has gone on, and other snapshots are open now; read "
+                "`open` before the next call, or from the update of that"
+            )
+        return self._engine.open_table(self._name)
+
+    @cached_property
+    def through(self) -> object:
+        """The time through which the output is final; None before there is one."""
+        return self._engine.show_time(self._step.through[self._name])
+
+    def __repr__(self) -> str:
+        return (
+            f"<{self._name}: {len(self.final):,} final snapshots, "
+            f"through {self.through}>"
+        )
+
+
+class Update(Mapping[str, OutputUpdate]):
+    """The outcome of a call of a live session: outputs by name, and late rows."""
+
+    def __init__(self, engine: LiveEngine, step: SessionStep) -> None:
+        self._engine = engine
+        self._step = step
+        self._outputs = {
+            name: OutputUpdate(engine, name, step) for name in step.through
+        }
+
+    def __getitem__(self, name: str) -> OutputUpdate:
+        return self._outputs[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._outputs)
+
+    def __len__(self) -> int:
+        return len(self._outputs)
+
+    @property
+    def through(self) -> object:
+        """The time through which all outputs are final; None before there is one."""
+        times = list(self._step.through.values())
+        known = [time for time in times if time is not None]
+        return self._engine.show_time(min(known) if len(known) == len(times) else None)
+
+    @cached_property
+    def late(self) -> dict[str, Any]:
+        """The late rows of inputs with `late="side"`, a pyarrow table for each.
+
+        Besides their columns they have `row`, the number of the row among all that the
+        input was given, and `late_by`, in ticks.
+        """
+        late = self._step.late
+        return {name: rows.table() for name, rows in late.items()}
+
+    def __repr__(self) -> str:
+        return f"<update {', '.join(map(repr, self._outputs.values()))}>"
+
+
+class LiveSession:
+    """A query that is given rows as they come; made by `CompiledQuery.live`.
+
+    At every moment the final snapshots so far and the open ones together are those of
+    a run over the accepted rows with `end=through`. Nothing happens but in its calls,
+    each on the caller's thread, and no clock is read.
+    """
+
+    def __init__(self, engine: LiveEngine) -> None:
+        self._engine = engine
+        self._unit = engine.query.unit
+        self._lock = Lock()
+        self._closed: str | None = None
+
+    def push(self, /, **frames: object) -> Update:
+        """Take frames of some inputs by name, all or nothing.
+
+        A frame is what `run` takes. Its rows may be out of order, as far as the input's
+        `reorder` allows. Raises `DataError` where a frame does not fit; the session is
+        then as it was.
+        """
+        for name in frames:
+            self._check_input("push", name)
+        return self._call("push", lambda: self._engine.push(frames))
+
+    def advance(self, to: Moment | None = None, /, **inputs: Moment) -> Update:
+        """Promise that inputs are complete through a time: all, or each by its name.
+
+        No row to come starts before it. A promise that says less than is known says
+        nothing.
+        """
+        promises: dict[str, int] = {}
+        if to is not None:
+            time = in_ticks("advance", time_of, to, self._unit)
+            promises = dict.fromkeys(self._engine.sources, time)
+        for name, moment in inputs.items():
+            self._check_input("advance", name)
+            promises[name] = in_ticks(name, time_of, moment, self._unit)
+        if not promises:
+            raise ArgumentError('advance() takes a time: advance("2026-11-22T10:00")')
+        return self._call("advance", lambda: self._engine.advance(promises))
+
+    def idle(self, *inputs: str) -> Update:
+        """Have inputs hold no output back until their next rows."""
+        for name in inputs:
+            self._check_input("idle", name)
+        return self._call("idle", lambda: self._engine.idle(inputs))
+
+    def finish(self) -> Update:
+        """Promise that no row will come: all that is left becomes final."""
+        update = self._call("finish", self._engine.finish)
+        self._closed = "is finished; open another one"
+        return update
+
+    def close(self) -> None:
+        """Close the session; what is not final is given up. `finish` says more."""
+        if self._closed is None:
+            self._closed = "is closed; open another one"
+
+    @property
+    def complete(self) -> dict[str, object]:
+        """The time through which each input is complete; None before there is one."""
+        return {
+            name: self._engine.show_time(source.known_watermark)
+            for name, source in self._engine.sources.items()
+        }
+
+    @property
+    def counts(self) -> dict[str, Counts]:
+        """Numbers of rows by input: read, accepted, late, adjusted and waiting."""
+        return {name: s.count() for name, s in self._engine.sources.items()}
+
+    def _call(self, method: str, call: Callable[[], SessionStep]) -> Update:
+        """Make a call, unless the session is closed, or busy with another one."""
+        if not self._lock.acquire(blocking=False):
+            raise TiltError(
+                f"{method}() during another call of this session; a session takes one "
+                "call at a time: use a lock, or one thread"
+            )
+        try:
+            self._check_open(method)
+            return Update(self._engine, call())
+        except BaseException as error:
+            if self._engine.is_broken:
+                self._closed = f"has failed: {error}"
+            raise
+        finally:
+            self._lock.release()
+
+    def _check_open(self, method: str) -> None:
+        if self._closed is not None:
+            raise TiltError(f"{method}(): the session {self._closed}")
+
+    def _check_input(self, method: str, name: str) -> None:
+        known = self._engine.sources
+        if name not in known:
+            nearest = closest(name, list(known))
+            hint = f"; did you mean {nearest}?" if nearest else ""
+            raise UnknownArgumentError(
+                f"{method}(): the query has no such input; it has "
+                f"{', '.join(known)}{hint}",
+                input=name,
+            )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<live session of {', '.join(self._engine.outputs)}>"

@@ -1,0 +1,1 @@
+"""Rows as they arrive at a live session: late ones, those that wait, settled ones."""

@@ -1,0 +1,197 @@
+"""An input of a live session: what has come, what waits, and what is settled.
+
+Rows that start before the time through which the input is complete are settled: no
+row to come stands before them. Those alone are handed to the outputs, in order of start
+and arrival. The others wait.
+"""
+
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from tiltpy.errors import DataError
+from tiltpy.ir.nodes import Input
+from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
+from tiltpy.runtime.arrays.views import integers_of
+from tiltpy.runtime.arrivals.ingress_options import IngressOptions
+from tiltpy.runtime.arrivals.read_arrivals import (
+    BEGINNING,
+    TICKS,
+    Arrival,
+    ArrivalReader,
+    join_rows,
+)
+from tiltpy.runtime.arrivals.reorder import ReorderBuffer
+from tiltpy.runtime.arrow.timestamps import PLAIN_TICKS
+from tiltpy.runtime.ingest.read_input import InputRows
+from tiltpy.types import MAX_TIME, Struct, Type, Unit
+
+END = MAX_TIME
+"""Through when an input is complete to which no row will come."""
+
+
+@dataclass(slots=True)
+class Counts:
+    """Numbers of rows of an input: how many came, and what became of them."""
+
+    read: int = 0
+    accepted: int = 0
+    late: int = 0
+    adjusted: int = 0
+    waiting: int = 0
+
+
+class LiveSource:
+    """The rows of an input, pushed; an `EventSource` once it has a schema.
+
+    The input is complete through `watermark`, `greatest` is the greatest start
+    of an accepted row. An `idle` input holds no output back.
+    """
+
+    def __init__(
+        self, declared: Input, options: IngressOptions, unit: Unit | None
+    ) -> None:
+        self.declared = declared
+        self.options = options
+        self.unit = unit
+        self.watermark = BEGINNING
+        self.greatest = BEGINNING
+        self.nothing = InputRows(SnapshotBuffer.empty(declared.type), PLAIN_TICKS)
+        self.idle = False
+        self.ended = False
+        self.counts = Counts()
+        self.waiting = ReorderBuffer()
+        self.tail: pa.Table | None = None
+        """The last settled rows, while the next row, which ends them, is unknown."""
+        self._tail_events: SnapshotBuffer | None = None
+        self._reader: ArrivalReader | None = None
+        if options.schema is not None:
+            self.settle(options.schema)
+
+    @property
+    def reader(self) -> ArrivalReader:
+        """The reader of its frames, once their schema is known."""
+        assert self._reader is not None
+        return self._reader
+
+    @property
+    def is_settled(self) -> bool:
+        """Return whether the schema of its frames is known."""
+        return self._reader is not None
+
+    @property
+    def known_watermark(self) -> int | None:
+        """The time through which it is complete, if there is one in sight."""
+        return self.watermark if BEGINNING < self.watermark < END else None
+
+    def count(self) -> Counts:
+        """Count its rows so far."""
+        tail = 0 if self.tail is None else self.tail.num_rows
+        return replace(self.counts, waiting=len(self.waiting) + tail)
+
+    @property
+    def holds(self) -> bool:
+        """Return whether the next row of all ends its last rows."""
+        return self.reader.lifetime.needs_next_row and not self.declared.keys
+
+    def settle(self, schema: pa.Schema) -> None:
+        """Settle the schema of its frames, and the types that follow from it."""
+        self._reader = ArrivalReader(self.declared, self.options, schema, self.unit)
+        self.nothing = self._reader.nothing
+        self.declared = replace(self.declared, lifetime=self._reader.declared.lifetime)
+
+    def untyped_schema(self) -> pa.Schema:
+        """Make a schema without types, for an input that no row has come to."""
+        declared, binding = self.declared, self.options.binding
+        lifetime = declared.lifetime or binding.lifetime
+        times = [declared.time or binding.time or "time"]
+        if lifetime is not None and lifetime.columns:
+            times = list(lifetime.columns)
+        keys = binding.by or declared.keys
+        names = [*times, *keys, *(declared.order or binding.order)]
+        fields = {name: pa.null() for name in names}
+        if isinstance(declared.type, Struct) and binding.column is None:
+            fields.update({name: _null_type(of) for name, of in declared.type.fields})
+        else:
+            fields[binding.column or declared.name] = _null_type(declared.type)
+        return pa.schema(fields)
+
+    def arrive(self, frame: object) -> Arrival:
+        """Read a pushed frame; nothing is taken yet. Raises `DataError`."""
+        if self.ended:
+            raise DataError(
+                "finish() has said that no row will come; open another session",
+                input=self.declared.name,
+            )
+        return self.reader.read(frame, self.watermark, self.greatest, self.counts.read)
+
+    def forget_schema(self) -> None:
+        """Take back a schema, where the push that brought it was refused."""
+        self._reader = None
+
+    def take(self, arrival: Arrival) -> None:
+        """Take the rows of a push."""
+        counts = self.counts
+        counts.read += arrival.count
+        counts.accepted += arrival.rows.num_rows
+        counts.adjusted += arrival.adjusted
+        counts.late += 0 if arrival.late is None else len(arrival.late.ticks)
+        self.watermark, self.greatest = arrival.complete, arrival.greatest
+        if arrival.rows.num_rows:
+            self.idle = False
+            self.waiting.add(arrival.starts, arrival.rows)
+
+    def promise(self, time: int) -> None:
+        """Take a promise that no row to come starts before a time."""
+        self.watermark = max(self.watermark, time)
+
+    def end(self) -> None:
+        """Take the promise that no row will come."""
+        self.ended = True
+        self.watermark = END
+
+    def pull(self, rows: int = 0) -> list[InputRows]:
+        """Hand out the rows that are settled and have not been handed out."""
+        del rows
+        released = self.waiting.release(self.watermark)
+        settled = [table for _, table in released]
+        if not self.holds:
+            return [self.reader.ingest(join_rows(settled))] if settled else []
+        if self.ended and self.tail is not None:
+            settled, self.tail = [self.tail, *settled], None
+            self._tail_events = None
+            return [self.reader.ingest(join_rows(settled))]
+        return self._hold_back(settled)
+
+    def _hold_back(self, settled: list[pa.Table]) -> list[InputRows]:
+        """Hand out all rows but those of the last stamp, which nothing ends yet."""
+        if not settled:
+            return []
+        table = join_rows(settled if self.tail is None else [self.tail, *settled])
+        stamps = integers_of(table.column(TICKS[0]).chunk(0))
+        last = int(stamps[-1])
+        first = int(stamps.searchsorted(last))
+        self.tail, self._tail_events = table.slice(first), None
+        if not first:
+            return []
+        return [self.reader.ingest(table.slice(0, first), next_stamp=last)]
+
+    def tail_events(self) -> SnapshotBuffer | None:
+        """Make events without an end of the rows that nothing ends yet."""
+        if self._tail_events is None and self.tail is not None:
+            self._tail_events = self.reader.ingest(self.tail).buffer
+        return self._tail_events
+
+    @property
+    def tail_stamp(self) -> int | None:
+        """The stamp of the rows that nothing ends yet, if there are any."""
+        if self.tail is None:
+            return None
+        return int(integers_of(self.tail.column(TICKS[0]).chunk(0))[0])
+
+
+def _null_type(of: Type) -> pa.DataType:
+    """Make the Arrow type without types of a payload."""
+    if not isinstance(of, Struct):
+        return pa.null()
+    return pa.struct([(name, _null_type(field)) for name, field in of.fields])

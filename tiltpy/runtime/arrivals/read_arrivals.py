@@ -1,0 +1,294 @@
+"""Rows as they arrive: validated, in ticks, and split by lateness.
+
+A row is late if its event starts before the time through which its input is complete
+when the row is read. That time follows the rows in order of arrival, so that batches
+never decide which rows are late.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from tiltpy.errors import DataError
+from tiltpy.ir.nodes import Input
+from tiltpy.lifetimes import Interval
+from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array
+from tiltpy.runtime.arrivals.ingress_options import IngressOptions
+from tiltpy.runtime.arrow.read_frame import read_frame
+from tiltpy.runtime.arrow.select_columns import Choice, choose_columns
+from tiltpy.runtime.arrow.timestamps import StampType, format_stamp
+from tiltpy.runtime.arrow.validation import check_columns
+from tiltpy.runtime.ingest.binding import InputBinding, complete_input
+from tiltpy.runtime.ingest.event_times import read_times
+from tiltpy.runtime.ingest.read_input import InputRows, ingest
+from tiltpy.types import MAX_TIME, Unit
+
+TICKS = ("\0start", "\0end")
+"""The columns of ticks in the tables of rows that were read: no frame's own."""
+BEGINNING = -MAX_TIME
+"""Through when an input is complete of which nothing is known."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LateRows:
+    """Late rows: their columns as they were pushed, row numbers, and ticks of delay."""
+
+    rows: pa.Table
+    numbers: I64Array
+    ticks: I64Array
+
+    def table(self) -> pa.Table:
+        """Make a table with the columns `row` and `late_by` behind the others."""
+        table = self.rows
+        for name, values in (("row", self.numbers), ("late_by", self.ticks)):
+            free = name
+            while free in table.schema.names:
+                free += "_"
+            table = table.append_column(free, pa.array(values))
+        return table
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Arrival:
+    """The rows of a push, before the session takes them.
+
+    `rows` are those accepted, in order of arrival, with columns of ticks; `starts` are
+    the starts of their events. `complete` is the time through which the input is
+    complete behind them, `greatest` the greatest start. `count` is how many rows came,
+    `adjusted` how many of them were moved.
+    """
+
+    rows: pa.Table
+    starts: I64Array
+    late: LateRows | None
+    complete: int
+    greatest: int
+    count: int
+    adjusted: int = 0
+
+
+class ArrivalReader:
+    """Reads pushed frames of one schema as rows of a declared input.
+
+    `unit` is the query's tick.
+    """
+
+    def __init__(
+        self,
+        declared: Input,
+        options: IngressOptions,
+        schema: pa.Schema,
+        unit: Unit | None,
+    ) -> None:
+        binding = options.binding
+        self.options = options
+        self.declared = complete_input(declared, binding)
+        self.unit = unit
+        self.choice: Choice = choose_columns(self.declared, binding.column, schema)
+        self.fields = [schema.field(name) for name in self.choice.columns]
+        self.schema = pa.schema(self.fields)
+        self._movable = pa.schema(
+            [field.with_type(_movable_type(field.type)) for field in self.fields]
+        )
+        self._is_movable = self._movable.equals(self.schema)
+        assert self.declared.lifetime is not None
+        self.lifetime = self.declared.lifetime
+        self.before = self.lifetime.before
+        self.is_interval = bool(self.lifetime.columns)
+        self._whole_schema: pa.Schema | None = schema
+        in_ticks = Interval(*TICKS) if self.is_interval else self.lifetime
+        self._in_ticks = replace(
+            declared,
+            lifetime=in_ticks,
+            time=None if self.is_interval else TICKS[0],
+            order=self.declared.order,
+        )
+        self._binding = InputBinding(None, None, None, binding.column, (), binding.by)
+        times = 2 if self.is_interval else 1
+        payload = {path[0] for path in self.choice.payload}
+        self.columns = [
+            name
+            for name in self.choice.columns
+            if name not in self.choice.times or name in payload
+        ]
+        self.names = [*TICKS[:times], *self.columns]
+        empty = self.schema.empty_table()
+        self.nothing = ingest(declared, replace(binding, frame=empty), unit=unit)
+
+    @property
+    def stamps(self) -> StampType:
+        """The kind of times of the frames."""
+        return self.nothing.stamps
+
+    def read(self, frame: object, complete: int, greatest: int, first: int) -> Arrival:
+        """Read a frame and sort out its late rows.
+
+        The input was complete through `complete` before, with the `greatest` start;
+        the frame's first row is number `first`. Raises `DataError`, and takes nothing,
+        where a row is wrong.
+        """
+        table = self._select(frame)
+        choice, name = self.choice, self.declared.name
+        check_columns(name, table, choice.paths)
+        if not self._is_movable:
+            table = table.select(choice.columns).cast(self._movable)
+        stamps, _ = read_times(self.declared, self.lifetime, choice, table, self.unit)
+        ticks = [each.ticks for each in stamps]
+        starts = ticks[0] - self.before
+        bounds = self._bounds_before(starts, complete, greatest)
+        accepted: BoolArray | None = None
+        late, adjusted = None, 0
+        if len(starts) and not (
+            starts[0] >= bounds[0] and (starts >= bounds[:-1]).all()
+        ):
+            mask = starts < bounds[:-1]
+            late, accepted, ticks = self._sort_out(table, ticks, mask, bounds, first)
+            adjusted = 0 if late is not None else int(mask.sum())
+            starts = ticks[0] - self.before
+        rows = pa.Table.from_arrays(
+            [*map(pa.array, ticks), *(table.column(name) for name in self.columns)],
+            self.names,
+        )
+        self._check_payload(rows)
+        if accepted is not None:
+            rows, starts = rows.filter(pa.array(accepted)), starts[accepted]
+        most = max(greatest, int(starts.max())) if len(starts) else greatest
+        return Arrival(
+            rows, starts, late, int(bounds[-1]), most, table.num_rows, adjusted
+        )
+
+    def _bounds_before(
+        self, starts: I64Array, complete: int, greatest: int
+    ) -> I64Array:
+        """Find through when the input is complete before each row, and behind all.
+
+        Late rows raise no bound: they start before others that did.
+        """
+        bounds = np.empty(len(starts) + 1, np.int64)
+        bounds[0] = greatest
+        np.maximum.accumulate(starts, out=bounds[1:])
+        np.maximum(bounds[1:], greatest, out=bounds[1:])
+        jump = self.options.jump
+        if jump is not None and len(starts):
+            self._check_jumps(starts, bounds, jump)
+        bounds -= np.minimum(self.options.reorder, bounds - BEGINNING)
+        np.maximum(bounds, complete, out=bounds)
+        return bounds
+
+    def _check_jumps(self, starts: I64Array, most: I64Array, jump: int) -> None:
+        """Refuse a row that starts far beyond all before it."""
+        far = starts - most[:-1] > jump
+        far[most[:-1] == BEGINNING] = False
+        if far.any():
+            row = int(far.argmax())
+            stamp, before = (int(each[row]) + self.before for each in (starts, most))
+            raise DataError(
+                f"the time {self.show(stamp)} is {stamp - before:,} ticks beyond the "
+                f"greatest one before it, {self.show(before)}, which is more than "
+                "jump= allows; drop the row, or push what lies between",
+                input=self.declared.name,
+                column=self.choice.times[0],
+                row=row,
+            )
+
+    def _sort_out(
+        self,
+        table: pa.Table,
+        ticks: list[I64Array],
+        mask: BoolArray,
+        bounds: I64Array,
+        first: int,
+    ) -> tuple[LateRows | None, BoolArray | None, list[I64Array]]:
+        """Deal with the late rows of a table, which a mask marks.
+
+        Returns them if they are left out, which rows are accepted, and their ticks.
+        """
+        places = np.flatnonzero(mask)
+        delays = bounds[places] - (ticks[0][places] - self.before)
+        match self.options.late:
+            case "throw":
+                row = int(places[0])
+                complete = int(bounds[row])
+                raise DataError(
+                    f"the row is late: {self.show(int(ticks[0][row]))} is "
+                    f"{int(delays[0]):,} ticks behind what is complete, through "
+                    f"{self.show(complete)}; allow more with reorder=, or choose "
+                    'late="drop", "adjust" or "side"',
+                    input=self.declared.name,
+                    column=self.choice.times[0],
+                    row=row,
+                )
+            case "adjust":
+                moved = [each.copy() for each in ticks]
+                moved[0][places] += delays
+                if not self.is_interval:
+                    return None, None, moved
+                some = moved[0] < moved[1]
+                return None, some, moved
+            case "drop" | "side":
+                rows = table.take(pa.array(places))
+                return LateRows(rows, places + first, delays), ~mask, ticks
+
+    def _select(self, frame: object) -> pa.Table:
+        """Read a frame and select its columns, whose types must be those of before."""
+        name = self.declared.name
+        table = read_frame(name, frame)
+        if self._whole_schema is not None and table.schema.equals(self._whole_schema):
+            return table
+        for field in self.fields:
+            index = table.schema.get_all_field_indices(field.name)
+            if len(index) != 1:
+                raise DataError(
+                    f"{'there is no' if not index else 'there are several'} such "
+                    "column in this frame, and the frames before had one; a session "
+                    "takes frames of one schema",
+                    input=name,
+                    column=field.name,
+                )
+            found = table.schema.field(index[0]).type
+            if found != field.type:
+                raise DataError(
+                    f"found {found}, and the frames before had {field.type}; cast it: "
+                    "a session takes frames of one schema",
+                    input=name,
+                    column=field.name,
+                )
+        return table.select(self.choice.columns)
+
+    def _check_payload(self, rows: pa.Table) -> None:
+        """Read rows once where their payload may be wrong, so that none waits."""
+        if rows.num_rows:
+            self.ingest(rows)
+
+    def ingest(self, rows: pa.Table, next_stamp: int | None = None) -> InputRows:
+        """Make events of rows in ticks; `next_stamp` is that of the row behind them."""
+        bound = replace(self._binding, frame=rows)
+        return ingest(self._in_ticks, bound, unit=self.unit, next_stamp=next_stamp)
+
+    def show(self, stamp: int) -> str:
+        """Format a stamp in ticks."""
+        if self.unit is None or self.stamps.unit is None:
+            return str(stamp)
+        return format_stamp(stamp, replace(self.stamps, unit=self.unit))
+
+
+def join_rows(tables: Sequence[pa.Table]) -> pa.Table:
+    """Concatenate tables of rows, in one chunk."""
+    if len(tables) == 1:
+        return tables[0]
+    return pa.concat_tables(tables).combine_chunks()
+
+
+def _movable_type(kind: pa.DataType) -> pa.DataType:
+    """Find the type whose rows Arrow can move, for one whose rows it cannot."""
+    if pa.types.is_string_view(kind):
+        return pa.large_string()
+    if pa.types.is_binary_view(kind):
+        return pa.large_binary()
+    if pa.types.is_run_end_encoded(kind):
+        return _movable_type(kind.value_type)
+    if pa.types.is_struct(kind):
+        return pa.struct([f.with_type(_movable_type(f.type)) for f in kind])
+    return kind
