@@ -154,7 +154,7 @@ class LiveSource:
         """Hand out the rows that are settled and have not been handed out."""
         del rows
         released = self.waiting.release(self.watermark)
-        settled = [table for _, table in released]
+        settled = [each.rows for each in released]
         if not self.holds:
             return [self.reader.ingest(join_rows(settled))] if settled else []
         if self.ended and self.tail is not None:

@@ -276,9 +276,8 @@ class ArrivalReader:
 
 def join_rows(tables: Sequence[pa.Table]) -> pa.Table:
     """Concatenate tables of rows, in one chunk."""
-    if len(tables) == 1:
-        return tables[0]
-    return pa.concat_tables(tables).combine_chunks()
+    whole = tables[0] if len(tables) == 1 else pa.concat_tables(tables)
+    return whole if whole.column(0).num_chunks == 1 else whole.combine_chunks()
 
 
 def _movable_type(kind: pa.DataType) -> pa.DataType:

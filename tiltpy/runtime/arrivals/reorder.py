@@ -1,44 +1,119 @@
-"""Interim."""
+"""The reorder buffer of an input: rows come as they arrive, and go in order."""
 
-import numpy as np
-import pyarrow as pa
+from itertools import pairwise
 
 from tiltpy.runtime.arrays.dtypes import I64Array
+from tiltpy.runtime.arrivals.waiting_rows import (
+    ArrowRows,
+    RowsInOrder,
+    RowsInRuns,
+    TimedRows,
+    as_table,
+)
+from tiltpy.runtime.ingest.sort_block import BLOCK_ROWS
+
+RETRIED = 16
+"""Runs are left when so many rows for each that waits have been added to them."""
 
 
 class ReorderBuffer:
-    """Rows that wait, sorted by start and arrival when they are released."""
+    """Rows that wait until no row to come can start before them.
+
+    What arrives in order is neither copied nor sorted. Rows that are a little out of
+    order are sorted with those that wait and start later, where these are hardly more.
+    Where they are, as behind a failure, no row may cost what waits: Impatience sort
+    serves until it has one run, and now and then it is asked whether it still must.
+    """
 
     def __init__(self) -> None:
-        self._rows: list[tuple[I64Array, pa.Table]] = []
+        self._in_order = RowsInOrder()
+        self._in_runs = RowsInRuns()
+        self._since_moved = 0
+        """Rows added since those in order were moved to runs."""
 
     def __len__(self) -> int:
-        return sum(len(s) for s, _ in self._rows)
+        """Count the rows that wait."""
+        return self._in_order.count + self._in_runs.count
 
-    def add(self, starts: I64Array, rows: pa.Table) -> None:
-        self._rows.append((starts, rows))
+    @property
+    def bytes(self) -> int:
+        """The bytes of memory that the rows, and what sorts them, take."""
+        return self._in_order.bytes + self._in_runs.bytes
 
-    def release(self, time: int) -> list[tuple[I64Array, pa.Table]]:
-        if not self._rows:
-            return []
-        starts = np.concatenate([s for s, _ in self._rows])
-        table = pa.concat_tables([t for _, t in self._rows])
-        ready = starts < time
-        if not ready.any():
-            return []
-        numbers = np.flatnonzero(ready)
-        order = numbers[np.argsort(starts[numbers], kind="stable")]
-        rest = np.flatnonzero(~ready)
-        self._rows = (
-            [(starts[rest], table.take(pa.array(rest)).combine_chunks())]
-            if len(rest)
-            else []
-        )
-        return [(starts[order], table.take(pa.array(order)).combine_chunks())]
+    @property
+    def first(self) -> int | None:
+        """The least start of a row that waits, if there is one."""
+        if self._in_order.count:
+            return self._in_order.first
+        return self._in_runs.first if self._in_runs.count else None
 
-    def rows(self) -> tuple[I64Array, pa.Table] | None:
-        if not self._rows:
-            return None
-        return np.concatenate([s for s, _ in self._rows]), pa.concat_tables(
-            [t for _, t in self._rows]
-        )
+    def add(self, starts: I64Array, rows: ArrowRows) -> None:
+        """Add rows in order of arrival, with the starts of their events in ticks.
+
+        None starts before a time up to which rows have been released; all have one
+        schema. Starts and rows are not copied, and must not change.
+        """
+        if not len(starts):
+            return
+        added = TimedRows(starts, as_table(rows))
+        if self._in_runs.count:
+            self._append_to_runs(added)
+        elif self._in_order.accepts(starts):
+            self._in_order.append(added)
+        else:
+            self._sort(added)
+
+    def _sort(self, added: TimedRows) -> None:
+        """Sort rows block by block, with those that wait and start later.
+
+        Where these are too many, or the rows too few, the rest goes to runs.
+        """
+        rows = len(added)
+        blocks = -(-rows // BLOCK_ROWS)
+        for first, stop in pairwise(
+            rows * block // blocks for block in range(blocks + 1)
+        ):
+            block = added.slice(first, stop)
+            least = int(block.starts.min())
+            if not self._in_order.is_near(least, len(block)):
+                self._enter_runs()
+                self._append_to_runs(added.slice(first, rows))
+                break
+            self._in_order.merge(block, least)
+
+    def _append_to_runs(self, added: TimedRows) -> None:
+        self._in_runs.append(added)
+        self._since_moved += len(added)
+
+    def release(self, time: int) -> list[TimedRows]:
+        """Take the rows that start before a time, in the order (start, arrival).
+
+        They come in pieces, one after the other.
+        """
+        if not self._in_runs.count:
+            return self._in_order.release(time)
+        released = self._in_runs.release(time)
+        many = 1 if self._in_runs.runs <= 1 else RETRIED
+        if many * self._in_runs.count <= self._since_moved:
+            self._leave_runs()
+        return [] if released is None else [released]
+
+    def rows(self) -> list[TimedRows]:
+        """Find the rows that wait, in the order (start, arrival), in pieces.
+
+        An empty buffer to which they are added goes on as this one does.
+        """
+        if self._in_runs.count:
+            return [self._in_runs.copy_rows()]
+        return self._in_order.pieces
+
+    def _enter_runs(self) -> None:
+        self._since_moved = 0
+        for piece in self._in_order.pieces:
+            self._in_runs.append(piece)
+        self._in_order.clear()
+
+    def _leave_runs(self) -> None:
+        if self._in_runs.count:
+            self._in_order.append(self._in_runs.copy_rows())
+        self._in_runs.clear()

@@ -11,7 +11,7 @@ from tiltpy.runtime.arrays.block_passes import any_block
 from tiltpy.runtime.arrays.dtypes import Times
 from tiltpy.runtime.arrays.pool import empty_times
 from tiltpy.runtime.arrays.time_layout import shift_by_one
-from tiltpy.runtime.incremental.slot_table import SlotTable, take_rows
+from tiltpy.runtime.arrivals.slot_table import SlotTable, take_rows
 from tiltpy.runtime.ingest.sort_block import order_block
 from tiltpy.runtime.ingest.sorted_runs import SortedRuns
 

@@ -9,10 +9,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 
-from tiltpy.engines.live import reorder
-from tiltpy.engines.live.reorder import ReorderBuffer
-from tiltpy.runtime.incremental import waiting_rows
-from tiltpy.runtime.incremental.waiting_rows import TimedRows
+from tiltpy.runtime.arrivals import reorder, waiting_rows
+from tiltpy.runtime.arrivals.reorder import ReorderBuffer
+from tiltpy.runtime.arrivals.waiting_rows import TimedRows
 from tiltpy.types import ENDLESS
 
 Row = tuple[int, int]
