@@ -86,9 +86,11 @@ def say(text: str) -> None:
     print(escape_lines(text))
 
 
-def say_preview(name: str, table: Any, rows: int, count: int) -> None:
+def say_preview(
+    name: str, table: Any, rows: int, count: int, noun: str = "snapshot"
+) -> None:
     """Print the name and the head of an output on stdout, in colours on a terminal."""
-    title, text = escape_lines(f"~{name}"), format_preview(table, rows, count)
+    title, text = escape_lines(f"~{name}"), format_preview(table, rows, count, noun)
     if has_colors(sys.stdout):
         title, text = paint(title, BOLD), paint_preview(text)
     print(f"{title}\n{text}")
@@ -104,10 +106,13 @@ def report_warning(
         show(message, *args, **options)
 
 
-def format_preview(table: Any, rows: int = ROWS, count: int | None = None) -> str:
+def format_preview(
+    table: Any, rows: int = ROWS, count: int | None = None, noun: str = "snapshot"
+) -> str:
     """Format the head of an Arrow table in columns, φ for nulls, and its row count.
 
-    `rows` are shown. `count` is the number of rows if the table is a head itself.
+    `rows` are shown. `count` is the number of rows if the table is a head itself, and
+    `noun` what a row is.
     """
     head = table.slice(0, rows)
     columns = [
@@ -121,4 +126,4 @@ def format_preview(table: Any, rows: int = ROWS, count: int | None = None) -> st
     ]
     count = len(table) if count is None else count
     note = f", the first {rows} shown" if count > rows else ""
-    return "\n".join([*lines, quantity(count, "snapshot") + note])
+    return "\n".join([*lines, quantity(count, noun) + note])

@@ -44,7 +44,7 @@ def check_engine(args: Namespace) -> None:
             raise ArgumentsError("--master is Spark's; add --engine spark")
         return
     for option in (
-        "memory", "workers", "check_reductions", "limit", "output_format",
+        "memory", "workers", "check_reductions", "limit", "output_format", "view",
         "input_format", "delimiter", "decimal", "date_format",
     ):  # fmt: skip
         if getattr(args, option):

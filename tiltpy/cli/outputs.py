@@ -13,6 +13,7 @@ from tiltpy.cli.binding import known_format
 from tiltpy.cli.console import ROWS, note, say_preview
 from tiltpy.cli.run_options import check_distinct_paths, check_output_path
 from tiltpy.cli.text_options import PIPE, is_pipe, read_output_format
+from tiltpy.cli.views import noun, table_of
 from tiltpy.memory_sizes import format_size
 from tiltpy.messages import quantity
 from tiltpy.runtime.arrow.formats import FileFormat, for_pipes
@@ -103,10 +104,18 @@ def _target(text: str, form: FileFormat | None) -> Target:
 
 
 def write_outputs(
-    results: Iterable[tilt.Result], targets: Mapping[str, Target], args: Namespace
+    results: Iterable[tilt.Result],
+    targets: Mapping[str, Target],
+    views: Mapping[str, str],
+    args: Namespace,
 ) -> Callable[[], None]:
     """Write outputs; returns what says so on stderr."""
-    counts = write_results(results, targets, args.limit)
+    counts = write_results(
+        results,
+        targets,
+        args.limit,
+        lambda output: table_of(output, views[output.name]),
+    )
 
     def say_written() -> None:
         for name, count in counts.items():
@@ -114,26 +123,28 @@ def write_outputs(
             if isinstance(target, FileTarget):
                 size = f" ({format_size(target.path.stat().st_size)})"
             of_name = f" of ~{name}" if len(counts) > 1 else ""
-            note(f"wrote {quantity(count, 'snapshot')}{of_name} to {target}{size}")
+            rows = quantity(count, noun(views[name]))
+            note(f"wrote {rows}{of_name} to {target}{size}")
 
     return (lambda: None) if args.quiet else say_written
 
 
 def read_heads(
-    query: tilt.CompiledQuery, results: Iterable[tilt.Result], limit: int | None
+    results: Iterable[tilt.Result], views: Mapping[str, str], limit: int | None
 ) -> Callable[[], None]:
     """Compute the head and the length of each output; returns what prints them."""
     rows = limit or ROWS
     heads: dict[str, Any] = {}
-    counts = dict.fromkeys(query.query.outputs, 0)
+    counts = dict.fromkeys(views, 0)
     for result in results:
-        for name, table in result.items():
+        for name, output in result.items():
+            table = table_of(output, views[name])
             counts[name] += len(table)
             if name not in heads or len(heads[name]) < rows:
                 heads[name] = extend_head(heads.get(name), table, rows)
 
     def show() -> None:
         for name, count in counts.items():
-            say_preview(name, heads[name], rows, count)
+            say_preview(name, heads[name], rows, count, noun(views[name]))
 
     return show

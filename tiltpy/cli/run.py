@@ -23,6 +23,7 @@ from tiltpy.cli.outputs import (
     write_outputs,
 )
 from tiltpy.cli.run_options import add_run_options, read_run_options
+from tiltpy.cli.views import add_view_argument, check_parts, needs_all, read_views
 from tiltpy.progress.progress_bar import ProgressBar
 from tiltpy.runtime.results.file_sink import Target
 from tiltpy.runtime.results.key_columns import Order
@@ -32,6 +33,7 @@ def add_run_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of `tilt run`."""
     add_run_options(parser)
     add_output_arguments(parser)
+    add_view_argument(parser)
     parser.add_argument(
         "--sort",
         choices=get_args(Order),
@@ -69,7 +71,9 @@ def run(args: Namespace) -> int:
     keyed = any(declared.keys for declared in query.query.inputs)
     streamed = not args.sort and must_stream(paths.values(), args.memory)
     method = tilt.CompiledQuery.stream if streamed else tilt.CompiledQuery.run
-    targets = read_targets(query, paths, args)
+    targets, views = read_targets(query, paths, args), read_views(query, args)
+    if streamed:
+        check_parts(views)
     options = read_run_options(query, paths, args, method)
     if streamed and args.check_reductions:
         raise ArgumentsError(
@@ -81,8 +85,8 @@ def run(args: Namespace) -> int:
             "--sort is for outputs by key, and the query has no input by key; leave it "
             "out"
         )
-    whole = streamed or args.sort or args.check_reductions or not targets
-    if not whole and _stream_files(query, options, targets, args):
+    whole = args.sort or args.check_reductions or not targets or needs_all(views)
+    if not (streamed or whole) and _stream_files(query, options, targets, views, args):
         return 0
     with ProgressBar() as progress:
         options["progress"] = progress
@@ -94,9 +98,9 @@ def run(args: Namespace) -> int:
             order: Order = args.sort or "key"
             results = [query.run(check_reductions=checks, order=order, **options)]
         if targets:
-            tell = write_outputs(results, targets, args)
+            tell = write_outputs(results, targets, views, args)
         else:
-            tell = read_heads(query, results, args.limit)
+            tell = read_heads(results, views, args.limit)
     tell()  # where no bar is in the way
     return 0
 
@@ -105,6 +109,7 @@ def _stream_files(
     query: tilt.CompiledQuery,
     options: dict[str, Any],
     targets: Mapping[str, Target],
+    views: Mapping[str, str],
     args: Namespace,
 ) -> bool:
     """Run over long files piece by piece, if that is faster and goes well.
@@ -117,7 +122,7 @@ def _stream_files(
     try:
         with ProgressBar() as progress:
             results = query.stream(memory=SPACIOUS, progress=progress, **options)
-            write_outputs(results, targets, args)
+            write_outputs(results, targets, views, args)
     except tilt.TiltError:
         return False
     return True

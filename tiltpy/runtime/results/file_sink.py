@@ -117,18 +117,19 @@ def write_results(
     results: Iterable[Result],
     targets: Mapping[str, Target],
     limit: int | None = None,
+    table_of: Callable[[OutputTable], pa.Table] = OutputTable.to_arrow,
 ) -> dict[str, int]:
-    """Write outputs to their targets; returns the number of snapshots of each.
+    """Write outputs to their targets; returns the number of rows of each.
 
     Files are replaced when everything is written: after an error or Ctrl-C they are
     unchanged. `limit` is the most rows of each output; no results are computed of which
-    none is wanted.
+    none is wanted. `table_of` makes the table of an output.
     """
     files: dict[str, _OutputFile] = {}
     with _open_sinks(targets) as sinks, ExitStack() as left_open:
         for result in results:
             for name, target in targets.items():
-                table = result[name].to_arrow()
+                table = table_of(result[name])
                 with _name_target(target):
                     if name not in files:
                         file = _OutputFile(sinks[name](), target, table.schema, limit)
@@ -169,8 +170,7 @@ def _name_target(target: Target) -> Iterator[None]:
         raise DataError(f"{target}: not written: {reason(error)}") from error
 
 
-def extend_head(head: pa.Table | None, output: OutputTable, rows: int) -> pa.Table:
+def extend_head(head: pa.Table | None, table: pa.Table, rows: int) -> pa.Table:
     """Extend the first rows of an output by those of a later table."""
-    table = output.to_arrow()
     tables = [table] if head is None else [head, table]
     return pa.concat_tables(tables).slice(0, rows)
