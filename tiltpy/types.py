@@ -154,6 +154,16 @@ NANOSECONDS: dict[Unit, int] = {
 }
 """The length of each time unit; also the order from fine to coarse."""
 
+
+def format_duration(nanoseconds: int) -> str:
+    """Format a length in the coarsest units that hold it: `1h30m`."""
+    text, rest = "", abs(nanoseconds)
+    for unit, length in reversed(NANOSECONDS.items()):
+        count, rest = divmod(rest, length)
+        text += f"{count}{unit}" if count else ""
+    return ("-" if nanoseconds < 0 else "") + (text or "0s")
+
+
 MAX_TIME = 2**62
 """Times and bounds lie within ±MAX_TIME ticks, so that kernels never wrap."""
 MAX_OFFSET = 2**59

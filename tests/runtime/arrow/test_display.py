@@ -16,10 +16,21 @@ def test_values_of_every_kind() -> None:
         (pa.array(["a", None]).dictionary_encode(), ["a", "φ"]),
         (nanos, ["1970-01-01 01:00:00.000000001+0100", "φ"]),
         (far, ["5138-11-16 09:46:40"]),
-        (pa.array([90, None, -1], pa.duration("s")), ["90s", "φ", "-1s"]),
+        (pa.array([90, None, -1], pa.duration("s")), ["1m30s", "φ", "-1s"]),
+        (pa.array([0, 90_061_001], pa.duration("ms")), ["0s", "1d1h1m1s1ms"]),
         (pa.array([], pa.int64()), []),
     ):
         assert format_values(pa.chunked_array([column])) == expected
+
+
+def test_fractions_of_a_second_are_shown_where_one_is_needed() -> None:
+    for ticks, digits in (([0, 10**9], 0), ([0, 5 * 10**8], 3), ([1_000, None], 6)):
+        for zone in (None, "UTC", "Asia/Kolkata"):
+            column = pa.array(ticks, pa.int64()).cast(pa.timestamp("ns", zone))
+            first, second = format_values(pa.chunked_array([column[:1], column[1:]]))
+            written = first.split(".")[1].rstrip("Z").split("+")[0] if digits else ""
+            assert len(written) == digits
+            assert ("." in second) == (digits > 0 and second != "φ")
 
 
 def test_structs_stand_in_braces() -> None:

@@ -15,7 +15,7 @@ from typing import assert_never
 from tiltpy.frontend.surface import syntax
 from tiltpy.frontend.surface.durations import read_as_duration
 from tiltpy.ops import COMPARISON, PRECEDENCE
-from tiltpy.types import NANOSECONDS
+from tiltpy.types import NANOSECONDS, format_duration
 from tiltpy.visible import format_name, quote_string
 
 MOST_PARTS = 80
@@ -124,7 +124,7 @@ class _Printer:
             case syntax.Number(value=value):
                 return _number(value), _POSTFIX if value >= 0 else _UNARY
             case syntax.DurationLiteral(nanoseconds=length):
-                return _duration(length), _POSTFIX if length >= 0 else _UNARY
+                return format_duration(length), _POSTFIX if length >= 0 else _UNARY
             case syntax.CalendarStep(count=count, step=step):
                 return f"{count}{step}", _POSTFIX
             case syntax.CalendarPrecision(step=step, zone=zone):
@@ -240,15 +240,6 @@ def _number(value: float) -> str:
     if isinf(value):
         return "∞" if value > 0 else "-∞"
     return repr(value)
-
-
-def _duration(nanoseconds: int) -> str:
-    """Format a length in the coarsest units that hold it: `1h30m`."""
-    text, rest = "", abs(nanoseconds)
-    for unit, length in sorted(NANOSECONDS.items(), key=lambda pair: -pair[1]):
-        count, rest = divmod(rest, length)
-        text += f"{count}{unit}" if count else ""
-    return ("-" if nanoseconds < 0 else "") + (text or "0s")
 
 
 def _stamp(nanoseconds: int) -> str:

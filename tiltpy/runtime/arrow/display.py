@@ -1,28 +1,52 @@
 """Tables as text and HTML, for previews and notebooks."""
 
+import re
+from collections.abc import Sequence
+
 import pyarrow as pa
 import pyarrow.types as pt
 
 from tiltpy import html
+from tiltpy.types import NANOSECONDS, format_duration
 from tiltpy.visible import escape_text
 
 PHI = "φ"
+_FRACTION = re.compile(r"\.(\d+)")
 NOTEBOOK_ROWS = 10
 """Rows of a table that a notebook shows."""
 
 
 def format_values(column: pa.ChunkedArray) -> list[str]:
-    """Format each value of a column; nulls are φ, structs stand in braces."""
-    return [text for chunk in column.chunks for text in _format_array(chunk)]
+    """Format each value of a column; nulls are φ, structs stand in braces.
+
+    Timestamps have as many digits of a second as one of them needs.
+    """
+    texts = [text for chunk in column.chunks for text in _format_array(chunk)]
+    return _trim_fractions(texts) if pt.is_timestamp(column.type) else texts
+
+
+def _trim_fractions(texts: Sequence[str]) -> list[str]:
+    """Leave out the zeros that all timestamps end in, three at a time."""
+    found = (_FRACTION.search(text) for text in texts)
+    digits = max((len(match[1].rstrip("0")) for match in found if match), default=0)
+    kept = -(-digits // 3) * 3
+    return [
+        _FRACTION.sub(lambda match: match[0][: kept + 1] if kept else "", text)
+        for text in texts
+    ]
 
 
 def _format_array(array: pa.Array) -> list[str]:
     if pt.is_struct(array.type):
         return _format_structs(array)
+    if pt.is_duration(array.type):
+        tick = NANOSECONDS[array.type.unit]
+        counts = array.cast(pa.int64()).to_pylist()
+        return [PHI if n is None else format_duration(n * tick) for n in counts]
     # as Arrow writes them: Python's datetime has neither nanoseconds nor far years
-    unit = array.type.unit if pt.is_duration(array.type) else ""
-    texts = array.cast(pa.string()).to_pylist()
-    return [PHI if text is None else text + unit for text in texts]
+    return [
+        PHI if text is None else text for text in array.cast(pa.string()).to_pylist()
+    ]
 
 
 def _format_structs(array: pa.Array) -> list[str]:
