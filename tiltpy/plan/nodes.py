@@ -47,7 +47,7 @@ class WindowPlan(Enum):
     """A method to follow the rows of a window."""
 
     TUMBLING_FOLD = "folds its rows anew, in vectors"
-    TWO_STACK = "inserts and evicts in order, on two stacks"
+    TWO_STACK = "inserts and evicts in order"
     UNORDERED = "evicts in order of ends, from exact states or a tree"
     RUNNING = "folds on, and anew at restarts"
     REFOLDED = "folds its rows anew at each visit"
@@ -79,11 +79,19 @@ class PresentChoice:
 
 @dataclass(frozen=True, slots=True)
 class WindowChoice:
-    """The plan of one window, and why each more special algorithm was refused."""
+    """The plan of one window, and why each more special algorithm was refused.
+
+    `stacked`: some reduction of it merges states, which two stacks hold.
+    """
 
     window: Window
     plan: WindowPlan
     refusals: tuple[tuple[str, Refusal], ...]
+    stacked: bool = False
+
+    def __str__(self) -> str:
+        """Say how the rows of the window are followed."""
+        return self.plan.value + (", on two stacks" if self.stacked else "")
 
 
 class Advance(Enum):

@@ -89,7 +89,7 @@ def _windows(choice: LoopChoice, printer: ExprPrinter) -> Iterator[str]:
     paced = _find_paced(choice.plan)
     for each in choice.windows:
         pace = f", {Advance.PACE.value}" if each.window in paced else ""
-        yield f"{printer.window(each.window)} {each.plan.value}{pace}"
+        yield f"{printer.window(each.window)} {each}{pace}"
         for name, refusal in each.refusals:
             yield f"    not {name}: {refusal.reason}"
 

@@ -20,7 +20,9 @@ def plan_window(facts: LoopFacts, window: Window) -> WindowChoice:
     rows = facts.objects[window.object]
     if not window.is_fixed or window.by_row:
         plan = _plan_open(facts, window)
-        return WindowChoice(window, plan, tuple(_refuse_order(facts, window, plan)))
+        stacked = plan is WindowPlan.TWO_STACK
+        refused = tuple(_refuse_order(facts, window, plan))
+        return WindowChoice(window, plan, refused, stacked)
     refusals: list[tuple[str, Refusal]] = []
     if "tumbling_fold" in facts.disabled:
         fold: Refusal | None = DISABLED
@@ -37,7 +39,10 @@ def plan_window(facts: LoopFacts, window: Window) -> WindowChoice:
     refusals += _refuse_order(facts, window, plan)
     for node in facts.over(window):
         refusals += _refuse_slides(facts, node)
-    return WindowChoice(window, plan, tuple(dict.fromkeys(refusals)))
+    stacked = plan is WindowPlan.TWO_STACK and any(
+        _merges(facts, node) for node in facts.over(window)
+    )
+    return WindowChoice(window, plan, tuple(dict.fromkeys(refusals)), stacked)
 
 
 def _refuse_order(
@@ -60,6 +65,16 @@ def _plan_open(facts: LoopFacts, window: Window) -> WindowPlan:
     if window.start != ALL_PAST and not fifo:
         return WindowPlan.REFOLDED
     return WindowPlan.TWO_STACK
+
+
+def _merges(facts: LoopFacts, node: Reduce) -> bool:
+    """Tell whether a reduction merges the states of a window's rows."""
+    reduction = facts.user_defined.get(node.reduction)
+    if reduction is None:
+        return True
+    source = facts.objects[node.window.object]
+    slide = slide_of(reduction, in_order=source.layout.fifo, disjoint=source.disjoint)
+    return slide in (Slide.MERGE, Slide.CLIP)
 
 
 def _refuse_slides(facts: LoopFacts, node: Reduce) -> Iterator[tuple[str, Refusal]]:
