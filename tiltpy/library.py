@@ -335,6 +335,7 @@ def rate(x: Expression, w: Value, second: Value = "1s") -> Expression:
 
     Extrapolated: from the first and the last sample it goes on to the window's edge, if
     that is no further than 1.1 times the mean distance of samples, else half of that;
-    back to where the counter would have been 0 at most. Of points; φ for less than two.
+    back to where the counter would have been 0 at most. Of points; φ for fewer than two
+    stamps.
     """
     return call("rate", x, lift_time(w), lift_time(second))

@@ -112,3 +112,12 @@ def test_rate_is_that_of_prometheus(seed: int) -> None:
             seen += 1
             assert math.isclose(found[time], expected, rel_tol=1e-12), time
     assert seen > 100
+
+
+def test_rate_of_rows_that_share_a_stamp_is_no_rate() -> None:
+    text = "unit s\ninput x : f64 point\nt = TDom(-∞, ∞, 10s)\n~o[t] = rate(~x, 10s)"
+    stamps = pa.array([5, 5, 12, 12, 18], pa.timestamp("s"))
+    frame = pa.table({"time": stamps, "x": [1.0, 2.0, 4.0, 5.0, 8.0]})
+    table = tilt.parse(text).run(x=frame).to_arrow()
+    assert [end.second for end in table["end"].to_pylist()] == [20]
+    assert table["o"].to_pylist() == [pytest.approx(4 / 6)]
