@@ -51,6 +51,12 @@ class Span:
         line, column = self.source.position(self.start)
         return f"{escape_text(self.source.name)}:{line}:{column}"
 
+    def quote(self, otherwise: str) -> str:
+        """Quote a short text as it was written, in a query; else `otherwise`."""
+        text = self.source.text[self.start : self.end]
+        short = 0 < len(text) <= CLIP and "\n" not in text
+        return text if short and not self.source.name.endswith(".py") else otherwise
+
     def join(self, other: "Span") -> "Span":
         """Join two spans (of one source) to the smallest that covers both."""
         return Span(self.source, min(self.start, other.start), max(self.end, other.end))

@@ -34,6 +34,8 @@ BUCKETS = (LAST - FIRST) // BUCKET + 1
 CHANGES_PER_BUCKET = 2
 Seconds = npt.NDArray[np.int64]
 _NEVER = 1 << 62
+_ABBREVIATION = 5
+"""The most letters of `CEST` and its like, which are no zones: some mean several."""
 _PROBE = 20 * 86400
 """The seconds between two looks at a zone that changes by a rule."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -71,6 +73,8 @@ def find_zone_fault(name: str) -> str | None:
     try:
         zoneinfo.ZoneInfo(name)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+        if name.isupper() and len(name) <= _ABBREVIATION:
+            return 'zones have the name of a place, like "Europe/Berlin"'
         close = closest(name, zoneinfo.available_timezones())
         return f'did you mean "{close}"?' if close else 'like "Europe/Berlin" or "UTC"'
     return None

@@ -9,6 +9,7 @@ from dataclasses import replace
 from tiltpy.errors import QueryError
 from tiltpy.frontend.elaboration.call_arguments import (
     add_call_note,
+    check_weight,
     in_library,
     library_scope,
     match_arguments,
@@ -212,6 +213,7 @@ def _bind_arguments(
                 alias = _bind_object(elaborator, stem, argument, level + 3)
                 scope = scope.with_object(word.text, alias)
             elif argument is not None:
+                check_weight(function, word.text, argument)
                 local = LocalBinding(word, argument, outer, argument=True)
                 scope = extend_scope(elaborator, scope, local, level + 3)
             else:

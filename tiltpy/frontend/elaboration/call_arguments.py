@@ -7,6 +7,7 @@ from tiltpy.frontend.elaboration.call_targets import is_built_in
 from tiltpy.frontend.elaboration.library import Functions, library_source
 from tiltpy.frontend.elaboration.scope import Scope
 from tiltpy.frontend.elaboration.tick_constants import Times
+from tiltpy.frontend.hints.general import quote
 from tiltpy.frontend.surface import syntax
 from tiltpy.source import Span
 from tiltpy.types import Unit
@@ -25,7 +26,7 @@ def match_arguments(
                 "E0206",
                 f"{call.callee.text} has no parameter `{name}`",
                 binding.name.span,
-                _signature(function),
+                _hint_weight(binding) if "alpha" in known else _signature(function),
             )
         if name in known[: len(plain)]:
             message = f"`{name}` is given twice"
@@ -49,6 +50,31 @@ def match_arguments(
         else:
             argument = named.get(parameter.name.text)
             yield parameter, None if argument is None else argument.value
+
+
+def _hint_weight(binding: syntax.NamedValue) -> str:
+    """Hint at the weight that stands for a span of rows, or at what it is."""
+    if binding.name.text in ("span", "n", "period", "length"):
+        return f"write alpha = 2.0 / ({quote(binding.value)} + 1)"
+    return "write alpha = ..., the weight of each new row"
+
+
+def check_weight(
+    function: syntax.FunctionDefinition, name: str, argument: syntax.Expr
+) -> None:
+    """Check that a literal weight of the library's averages is one."""
+    is_weight = name == "alpha" and in_library(function)
+    if not is_weight or not isinstance(argument, syntax.Number):
+        return
+    if not 0 < argument.value <= 1:
+        raise QueryError(
+            "E0206",
+            f"`alpha` is a weight above 0 and at most 1, not {quote(argument)}",
+            argument.span,
+            f"that of a span of rows is 2.0 / ({quote(argument)} + 1)"
+            if argument.value > 1
+            else "it is the weight of each new row",
+        )
 
 
 def _count_required(function: syntax.FunctionDefinition) -> int:

@@ -12,6 +12,7 @@ from tiltpy.frontend.surface import syntax
 from tiltpy.frontend.surface.names import nearest, split_active
 from tiltpy.ir.nodes import Const, Expr
 from tiltpy.ir.print.literals import literal
+from tiltpy.messages import quantity
 from tiltpy.ops import (
     CONVOLVE,
     DATE_COMPONENTS,
@@ -96,7 +97,7 @@ def find_callee(call: syntax.CallExpression, functions: Functions) -> Callee:
         return Callee.STRING_FUNCTION
     if name in DATE_COMPONENTS:
         if len(call.arguments) != 2:
-            _check_count(call, 1, "a time, and a time zone or none")
+            _check_count(call, 1, "a time, and perhaps a time zone")
         _reject_named(call)
         return Callee.DATE_COMPONENT
     raise _unknown_callee(call, functions)
@@ -262,7 +263,9 @@ def _check_count(call: syntax.CallExpression, count: int, wanted: str) -> None:
     arguments = len(call.arguments)
     if arguments != count:
         name = call.callee.text
-        message = f"{name} takes {wanted}, not {arguments}"
+        given = quantity(arguments, "argument")
+        given = f"{arguments}" if "argument" in wanted else given
+        message = f"{name} takes {wanted}, not {given}"
         raise QueryError("E0206", message, call.span, hint_count(call))
 
 
@@ -277,7 +280,7 @@ def _check_string_function(call: syntax.CallExpression) -> None:
             _check_count(call, 3, "a string, a separator and the number of a part")
         case "substr":
             if given != 2:
-                _check_count(call, 3, "a string, a position and a length, or no length")
+                _check_count(call, 3, "a string, a position, and perhaps a length")
         case _:
             _check_count(call, 1, "one string")
 

@@ -159,10 +159,12 @@ def _check_keys(node: syntax.InputStatement, lifetime: Lifetime | None) -> None:
             message = f"the values of ~{name} have a column `{name}`, as its key has"
             hint = "give the input another name"
         elif name in timed:
-            message = f"the time column `{name}` is a key too, so each time has its own"
+            message = (
+                f"the time column `{name}` cannot be a key: each time would be one"
+            )
             hint = "leave it out of the keys"
         elif name in {word.text for word in node.order}:
-            message = f"the key `{name}` is the same in all rows that `order` is about"
+            message = f"the key `{name}` is the same in all rows that `order` compares"
             hint = "leave it out of `order`"
         if message:
             raise QueryError("E0117", message, key.span, hint)

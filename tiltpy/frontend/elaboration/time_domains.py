@@ -111,7 +111,7 @@ def _read_bound(expr: syntax.Expr, times: Times, open_end: float) -> Bound:
             raise QueryError("E0111", f"an infinite {side}", expr.span, hint)
         case syntax.Name(text=text) if operand is expr and text not in times.params:
             if text in times.domains:
-                message = f"the time variable `{text}` as a bound"
+                message = f"the time variable `{text}` cannot be a bound"
                 raise QueryError("E0111", message, expr.span, "bounds are constants")
             return text
         case syntax.Moment() if operand is expr:

@@ -24,6 +24,8 @@ _SHIFTS = {"lag": "-", "shift": "-", "prev": "-", "previous": "-", "delay": "-",
 _CHOICES = {"when", "iff", "iif", "where", "if_else", "ifelse", "cond"}
 _AS_OF = {"asof_join", "merge_asof", "join_asof", "aj"}
 _DEFAULTS = {"coalesce", "ifnull", "nvl", "fillna", "fill_null", "isnull"}
+_PERCENTILES = {"percentile", "percentile_cont", "percentile_disc"}
+_COMPARISONS = {"<", ">", "<=", ">=", "==", "!="}
 _ROLLING = {"mavg": "mean", "msum": "sum", "mmin": "min", "mmax": "max", "mdev": "std",
             "mcount": "count", "moving_average": "mean", "sma": "mean"}  # fmt: skip
 
@@ -55,6 +57,8 @@ def hint_callee(call: syntax.CallExpression, known: Sequence[str]) -> str:
             return f"write ~{name}[last : t], its value at or before t"
         case [_, *_] if name in ("pct_change", "percent_change", "pctchange"):
             return f"write returns(~{_object(call)}, {_length(call, '1')})"
+        case _ if name in _PERCENTILES:
+            return _hint_percentile(call)
         case _:
             pass
     plain = name.removeprefix("rolling_").removeprefix("moving_").removeprefix("mov")
@@ -104,6 +108,13 @@ def hint_count(call: syntax.CallExpression) -> str:
             return f"write {name}({values[0]}, ddof={values[1]})"
         case "mode", (syntax.Ref(stop=stop), syntax.Number()) if stop:
             return f"write modes({values[0]}, {values[1]})"
+        case _, (
+            syntax.Ref(stop=stop),
+            syntax.InfixOperation(op=op, left=left, right=right),
+        ) if stop and name in REDUCTIONS and op in _COMPARISONS:
+            value = f"v.{left.text}" if isinstance(left, syntax.Name) else "v"
+            condition = f"{value} {op} {quote(right, '...')}"
+            return f"write {name}(v for v in {values[0]} if {condition})"
         case _, (syntax.Ref(stop=stop), *_) if stop and name in REDUCTIONS:
             accepted = values[: 1 + bool(REDUCTIONS[name].parameter)]
             return f"write {name}({', '.join(accepted)})"
@@ -138,6 +149,18 @@ def _hint_shift(call: syntax.CallExpression, sign: str) -> str:
     elif sign == "-" and by.isdecimal():
         hint += f"; {by} rows before is first(~{name}[last {int(by[:9]) + 1} : t])"
     return hint
+
+
+def _hint_percentile(call: syntax.CallExpression) -> str:
+    """Hint at the quantile of a call's window, at its own share or percentage."""
+    windows = [x for x in call.arguments if isinstance(x, syntax.Ref) and x.stop]
+    numbers = [x for x in call.arguments if isinstance(x, syntax.Number)]
+    window = quote(windows[0], _WINDOW) if windows else _WINDOW
+    share = "0.9"
+    if numbers:
+        percent = numbers[0].value > 1
+        share = f"{numbers[0].value / 100:g}" if percent else quote(numbers[0], share)
+    return f"write quantile({window}, {share})"
 
 
 def _object(call: syntax.CallExpression) -> str:

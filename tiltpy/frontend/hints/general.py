@@ -16,9 +16,7 @@ from tiltpy.source import Span
 
 def quote(node: syntax.Expr, otherwise: str = "x") -> str:
     """Quote a node as it was written, if it is short; else return `otherwise`."""
-    text = node.span.source.text[node.span.start : node.span.end]
-    in_text = not node.span.source.name.endswith(".py")
-    return text if in_text and 0 < len(text) <= 60 and "\n" not in text else otherwise
+    return node.span.quote(otherwise)
 
 
 def hint_time(name: str, time: str, *, reducing: bool) -> str:

@@ -59,9 +59,8 @@ def no_length(
     match node:
         case syntax.CalendarStep(count=count, step=step):
             message = f"{count}{step} has no constant length"
-            hint = (
-                f"the cells of a time domain have: TDom(-∞, ∞, calendar({count}{step}))"
-            )
+            domain = f"TDom(-∞, ∞, calendar({count}{step}))"
+            hint = f"it can be the precision of a time domain: {domain}"
         case syntax.CalendarPrecision():
             message = "a calendar is no length of time"
             hint = "it is the precision of a time domain: TDom(-∞, ∞, calendar(1d))"

@@ -216,8 +216,6 @@ FUNCTIONS_ELSEWHERE = {
     **dict.fromkeys(("rle", "rle_id", "state_agg", "compact_state_agg", "timeline",
         "state_duration", "stateduration", "heartbeat_agg", "live_ranges"),
         "write distinct ~y[t] = ..., and start(~y[t]) or end(~y[t])"),
-    **dict.fromkeys(("percentile", "percentile_cont", "percentile_disc"),
-        "write quantile(~x[t - 10 : t], 0.9)"),
     **dict.fromkeys(("top_n", "topn", "approx_top_k", "approx_top_count", "most_common",
         "value_counts", "most_frequent", "freq_agg"),
         "write modes(~x[t - 10 : t], 3) for the most frequent values and their counts"),

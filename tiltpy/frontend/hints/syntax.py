@@ -86,15 +86,33 @@ def _open_end(position: ParsePosition) -> str:
     if position.inside != "[":
         outside = text == "within" and word == "]"
         return "write it inside, as in ~x[last : t within 10s]" if outside else ""
+    if word in ("until", "till"):
+        return "a window ends at a time, like t or t + 10s; `since ~c` begins one"
     if text in ("row", "rows") and two_before == "last":
         return f"`last` counts rows: write last {word}"
+    if text in ("row", "rows") and two_before == "-" and word.isdecimal():
+        return _hint_rows_before(int(word[:9]))
     if two_before in ("since", "after") and text in _COMPARISONS:
         return f"define an object, like ~c[t] = {word}[t] {text} ..., and write ~c here"
     if word in ("since", "after") and position.text.isidentifier():
         return f"the restarts are an object's: write {word} ~{position.text}"
     if position.text == "[" and two_before in ("since", "after"):
-        return f"restarts come at any time: write {two_before} {word}"
+        return _hint_restarts(position, two_before, word)
     return ""
+
+
+def _hint_restarts(position: ParsePosition, end: str, name: str) -> str:
+    """Hint at what `since ~x[` means: the object itself, or a condition of it."""
+    rest = position.source.text[position.token.end :].partition("]")[2]
+    if rest.lstrip().startswith(":"):
+        return f"restarts come at any time: write {end} {name}"
+    return f"define the condition, like ~c[t] = {name}[t] > 0: write {end} ~c"
+
+
+def _hint_rows_before(rows: int) -> str:
+    if rows == 1:
+        return "write ~x[last : <t] for the row before"
+    return f"{rows} rows before is first(~x[last {rows + 1} : t])"
 
 
 def _cells(position: ParsePosition) -> str:

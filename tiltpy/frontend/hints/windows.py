@@ -19,6 +19,8 @@ def hint_end(word: str, time: str) -> str:
             return f"write ~x[last : <{time}] for the row before"
         case "row":
             return f"write row {time}"
+        case "until" | "till":
+            return f"a window ends at a time, like {time} or {time} + 10"
         case "cell" | "cells":
             return "write their number, like 1 cell"
         case _:

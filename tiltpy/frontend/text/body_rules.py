@@ -53,7 +53,7 @@ def check_rows(
     nothing = syntax.Ref("", None, None, call.span), False
     for binding in call.named:
         hint = "write Rows(~x), or Rows(~x, null) to keep rows that are φ"
-        message = f"Rows has no place for `{binding.name.text}`"
+        message = f"Rows takes no argument `{binding.name.text}`"
         reader.fail("E0206", message, binding.name.span, hint)
         return nothing
     match call.arguments:
@@ -133,7 +133,7 @@ def make_domain(
             hint = "write TDom(start, end, precision), without names"
             if binding.name.text in words:
                 hint = "write TDom(-∞, ∞, 1d, left) for cells [g, g+p)"
-            message = f"TDom has no place for `{binding.name.text}`"
+            message = f"TDom takes no argument `{binding.name.text}`"
             reader.fail("E0206", message, binding.name.span, hint)
             return syntax.TimeDomain(name, (), span)
     if len(arguments) not in (3, 4):
@@ -153,7 +153,7 @@ def make_domain(
         case syntax.InputCells():
             moved = "the cells of an input are its intervals: nothing moves them"
         case syntax.CallExpression(callee=syntax.Word(text="cells")):
-            message = "the intervals of an input are cells by the words `cells of`"
+            message = "the cells of an input need the words `cells of`"
             reader.fail("E0206", message, cells.span, _hint_arguments([cells]))
             return syntax.TimeDomain(name, (), span)
         case _:
@@ -191,7 +191,7 @@ def _read_calendar(reader: TreeReader, call: syntax.CallExpression) -> syntax.Ex
         if binding.name.text == "zone" and len(arguments) == 1:
             arguments.append(binding.value)
         else:
-            message = f"calendar has no place for `{binding.name.text}`"
+            message = f"calendar takes no argument `{binding.name.text}`"
             reader.fail("E0206", message, binding.name.span, _CALENDAR)
     if len(arguments) not in (1, 2):
         message = f"calendar takes one or two arguments, not {len(arguments)}"
@@ -215,9 +215,9 @@ def read_step(node: syntax.Expr) -> syntax.CalendarStep | str:
         case syntax.DurationLiteral(nanoseconds=length, finest=finest) if length:
             if finest == day:
                 return syntax.CalendarStep(length // day, "d", node.span)
-            return "hours and what is shorter have one length, on every calendar"
+            return "a step of a calendar is a day or longer"
         case syntax.CalendarStep() | syntax.DurationLiteral():
-            return "a step of a calendar is one at least"
+            return "a step of a calendar is at least one"
         case _:
             return "a step of a calendar was expected"
 

@@ -26,6 +26,7 @@ from tiltpy.ir.temporal_types import (
     function_takes,
     is_temporal,
 )
+from tiltpy.messages import article
 from tiltpy.ops import FUNCTIONS, Component, StringTest
 from tiltpy.source import Span
 from tiltpy.string_predicates import find_pattern_fault
@@ -87,7 +88,7 @@ def _no_cast(operand: Expr, target: Scalar, span: Span) -> QueryError:
         hint = 'write a comparison, like ... == "true"'
     if isinstance(operand, Const) and target == STRING:
         hint = f'write it in quotes, like "{operand.value}"'
-    return QueryError("E0201", f"no cast makes {target} of {operand_type}", span, hint)
+    return QueryError("E0201", f"no cast from {operand_type} to {target}", span, hint)
 
 
 def _saturate(value: float, target: Scalar) -> bool | int | float:
@@ -152,7 +153,7 @@ def date_component(
     if operand.type == PHI:
         operand = adapt(operand, TIME)
     if operand.type != TIME:
-        hint = f"like {component}(t); ticks become a time by time(...)"
+        hint = f"like {component}(t); time(...) makes a time of ticks"
         message = f"{component}() takes a time, not {operand.type}"
         raise QueryError("E0201", message, operand.span, hint)
     if unit is None:
@@ -165,7 +166,7 @@ def date_component(
 def read_zone(zone: Expr) -> str:
     """Read the name of a time zone: a literal or a parameter."""
     if zone.type != STRING:
-        message = f"the name of a time zone was expected, not {zone.type}"
+        message = f"the name of a time zone was expected, not {article(zone.type)}"
         hint = 'like "Europe/Berlin"'
         raise QueryError("E0201", message, zone.span, hint)
     if not isinstance(zone, Const):

@@ -47,12 +47,9 @@ def reduce(
 def _no_reduction(reduction: str, element: Expr) -> QueryError:
     if isinstance(element.type, Struct):
         name = element.type.fields[0][0]
-        return QueryError(
-            "E0201",
-            f"{reduction} of the struct {element.type}; count, first and last take one",
-            element.span,
-            f"reduce one field, like .{name}",
-        )
+        message = f"{reduction} takes no struct, here {element.type}"
+        hint = f"reduce one field, like .{name}; count, first and last take a struct"
+        return QueryError("E0201", message, element.span, hint)
     if element.type.is_temporal:
         return no_ticks_reduction(reduction, element)
     wanted, hint = "numbers", "cast it, like i64(...)"

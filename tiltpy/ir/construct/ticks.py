@@ -61,9 +61,8 @@ def ticks_arithmetic(op: BinaryOp, left: Expr, right: Expr, span: Span) -> Expr:
     sides = [common_type([side], span) for side in (left, right)]  # no structs
     result = temporal_result(op, left.type, right.type)
     if result is None:
-        ticks, other = sides if sides[0].is_temporal else sides[::-1]
-        if op in ("+", "-") and not other.is_temporal:
-            raise no_common(ticks, other, span)
+        if op in ("+", "-") and not all(side.is_temporal for side in sides):
+            raise no_common((left, right), span, DURATION)
         message = f"`{op}` does not take {left.type} and {right.type}"
         raise QueryError("E0201", message, span, _RULES)
     return Binary(op, left, right, result, span)

@@ -57,10 +57,10 @@ def common_type(operands: Sequence[Expr], span: Span) -> Scalar:
     result: Scalar = PHI
     for operand in operands:
         if not is_untyped(operand.type):
-            result = _join(result, _scalar(operand), span)
+            result = _join(result, _scalar(operand), span, operands)
     for operand in operands:
         if is_untyped(operand.type):
-            result = _join_untyped(result, operand, span)
+            result = _join_untyped(result, operand, operands, span)
     return result
 
 
@@ -76,8 +76,13 @@ def _scalar(operand: Expr) -> Scalar:
     return operand.type
 
 
-def _join(left: Scalar, right: Scalar, span: Span) -> Scalar:
-    """Find the type that holds both types' values, as far as one does."""
+def _join(
+    left: Scalar, right: Scalar, span: Span, operands: Sequence[Expr] = ()
+) -> Scalar:
+    """Find the type that holds both types' values, as far as one does.
+
+    `operands` are all those that meet; without them both types are numbers'.
+    """
     if left in (right, PHI):
         return right
     if STRING in (left, right):
@@ -92,8 +97,7 @@ def _join(left: Scalar, right: Scalar, span: Span) -> Scalar:
             hint = "write a duration without quotes, like 10s"
         raise QueryError("E0201", f"string and {other} do not go together", span, hint)
     if left.is_temporal or right.is_temporal:
-        ticks, other = (left, right) if left.is_temporal else (right, left)
-        raise no_common(ticks, other, span)
+        raise no_common(operands, span)
     if "bool" in (left.kind, right.kind):
         other = right if left.kind == "bool" else left
         raise QueryError(
@@ -107,17 +111,33 @@ def _join(left: Scalar, right: Scalar, span: Span) -> Scalar:
     return _join_integers(left, right, span)
 
 
-def no_common(ticks: Scalar, other: Scalar | None, span: Span) -> QueryError:
-    """Make the error that a time or a duration meets another type (None: a literal)."""
-    if other is not None and other.is_temporal:
+def no_common(
+    operands: Sequence[Expr], span: Span, wanted: Scalar | None = None
+) -> QueryError:
+    """Make the error that a time or a duration among operands meets another type.
+
+    `wanted` is the type that a number of ticks has there, by default that of the other.
+    """
+    typed = [operand for operand in operands if not is_untyped(operand.type)]
+    ticks = next(_scalar(x) for x in typed if _is_temporal(x))
+    others = [x for x in operands if x.type != PHI and not _is_temporal(x)]
+    other = others[0].type if others else next(x.type for x in typed if x.type != ticks)
+    if not others:
         hint = "a time minus a time is a duration, a time plus a duration a time"
-    elif ticks.kind == "time":
-        hint = "a number of ticks is a time as time(...); a time's ticks are i64(...)"
     else:
-        hint = "write duration(...) of ticks, or 5s; a duration's ticks are i64(...)"
-    met = "a number" if other is None else other
+        number = others[0].span.quote("...")
+        wanted = wanted or ticks
+        hint = f"write {wanted}({number}) for that many ticks"
+        if wanted == DURATION and number.isdecimal():
+            hint += f", or a unit, like {number}s"
+        hint += f"; the ticks of a {ticks} are i64(...)"
+    met = "a number" if others and is_untyped(other) else other
     message = f"{ticks} and {met} do not go together"
     return QueryError("E0201", message, span, hint)
+
+
+def _is_temporal(operand: Expr) -> bool:
+    return isinstance(operand.type, Scalar) and operand.type.is_temporal
 
 
 def _join_float(left: Scalar, right: Scalar) -> Scalar:
@@ -142,8 +162,13 @@ def _join_integers(left: Scalar, right: Scalar, span: Span) -> Scalar:
     return next(s for s in _SIGNED if s.bits > unsigned.bits and s.bits >= signed.bits)
 
 
-def _join_untyped(type: Scalar, operand: Expr, span: Span) -> Scalar:
-    """Find the type of an operand (typed, a literal or φ) that meets an untyped one."""
+def _join_untyped(
+    type: Scalar, operand: Expr, operands: Sequence[Expr], span: Span
+) -> Scalar:
+    """Find the type of an operand (typed, a literal or φ) that meets an untyped one.
+
+    `operands` are all those that meet, for the error.
+    """
     if operand.type == PHI:
         return type
     if type == PHI:
@@ -163,7 +188,7 @@ def _join_untyped(type: Scalar, operand: Expr, span: Span) -> Scalar:
             "cast the bool, like i64(...), or write true or false",
         )
     if type.is_temporal:
-        raise no_common(type, None, span)
+        raise no_common(operands, span)
     if type.kind == "literal":
         both = (type, operand.type)
         return FLOAT_LITERAL if FLOAT_LITERAL in both else INT_LITERAL
