@@ -29,6 +29,7 @@ from tiltpy.cli.completion import (
     completion,
 )
 from tiltpy.cli.console import FAILED, report, report_line, report_warning
+from tiltpy.cli.disorder import add_disorder_arguments, disorder
 from tiltpy.cli.explain import add_explain_arguments, explain
 from tiltpy.cli.fmt import add_fmt_arguments, fmt
 from tiltpy.cli.lsp import add_lsp_arguments, lsp
@@ -116,6 +117,12 @@ def build_parser() -> _Parser:
             new,
             add_new_arguments,
             "write a query to start from, for the columns of a file",
+        ),
+        (
+            "disorder",
+            disorder,
+            add_disorder_arguments,
+            "measure how far rows are out of order",
         ),
         ("lsp", lsp, add_lsp_arguments, "serve an editor: errors, names, completion"),
         (
@@ -206,7 +213,8 @@ def _dispatch(argv: Sequence[str] | None) -> int:
         return 0
     if not hasattr(args, "command"):
         parser.error(
-            "say what to do: run, plot, check, explain, fmt, new, lsp or completion"
+            "say what to do: run, plot, check, explain, fmt, new, disorder, lsp or "
+            "completion"
         )
     command: Callable[..., int] = args.command
     with warnings.catch_warnings():

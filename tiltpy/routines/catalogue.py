@@ -105,3 +105,9 @@ The arrays of rows and runs as above. The starts of the rows in order, their slo
 bits), and two arrays like these, for copies: there is an entry in front of both starts,
 and `SPARE` behind all four. For scratch, twice an entry for each run and one more.
 """
+COUNT_INVERSIONS = Routine("inversions")
+"""Pairs of numbers in the wrong order; the numbers are sorted.
+
+How many numbers there are; what is written there, the pairs; the numbers, and as many
+for copies, both with `SPARE` entries behind.
+"""

@@ -5,6 +5,7 @@ from functools import partial
 
 from tiltpy.loops.nodes import LoopKernel
 from tiltpy.routines.kernels.append_to_runs import build_append
+from tiltpy.routines.kernels.count_inversions import build_inversions
 from tiltpy.routines.kernels.cut_by_key import build_cut_by_key
 from tiltpy.routines.kernels.cut_heads import build_release
 from tiltpy.routines.kernels.expand_times import build_cells, build_runs
@@ -33,4 +34,5 @@ BUILDERS: Mapping[str, Callable[[], LoopKernel]] = {
     "64 bits taken in order": partial(build_gather, I64),
     "rows appended to runs": build_append,
     "heads of runs": build_release,
+    "inversions": build_inversions,
 }

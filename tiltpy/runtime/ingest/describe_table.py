@@ -1,5 +1,6 @@
 """A table as a query sees it: its times, keys, values, and its pace."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,16 +45,7 @@ def describe_table(
 
     `name` is what errors call it.
     """
-    times = [time] if time else time_candidates(table)
-    listed = ", ".join(f"'{each}'" for each in table.column_names)
-    for column in (*times, *([key] if key else [])):
-        if column not in table.column_names:
-            raise DataError(f"{name}: there is no column '{column}'; there is {listed}")
-    if not times:
-        raise DataError(
-            f"{name}: none of {listed} is of times; name the one that is: --time COLUMN"
-        )
-    stamps = times[0]
+    stamps = choose_times(table, name, time, [key] if key else [])
     types = {f.name: _type_of(f.type) for f in table.schema if f.name != stamps}
     keys = (column for column, kind in types.items() if _is_key(table, column, kind))
     chosen = key or next(keys, None)
@@ -68,6 +60,22 @@ def describe_table(
     return TableDescription(stamps, chosen, fields, unit, step, columns)
 
 
+def choose_times(
+    table: pa.Table, name: str, time: str | None, keys: Sequence[str]
+) -> str:
+    """Choose the column of times; an error if it or one of the keys is not there."""
+    times = [time] if time else time_candidates(table)
+    listed = ", ".join(f"'{each}'" for each in table.column_names)
+    for column in (*times, *keys):
+        if column not in table.column_names:
+            raise DataError(f"{name}: there is no column '{column}'; there is {listed}")
+    if not times:
+        raise DataError(
+            f"{name}: none of {listed} is of times; name the one that is: --time COLUMN"
+        )
+    return times[0]
+
+
 def first_rows(source: TableSource, rows: int) -> pa.Table:
     """Read the first rows of a source; texts of dates become times."""
     if source.format.name == "Parquet" and source.content is None:
@@ -75,14 +83,19 @@ def first_rows(source: TableSource, rows: int) -> pa.Table:
         batches = scan.batches(scan.schema.names, rows)
         first = next((batch.table for batch in batches), None)
         return scan.schema.empty_table() if first is None else first
+    return all_rows(source).slice(0, rows)
+
+
+def all_rows(source: TableSource) -> pa.Table:
+    """Read all rows of a source; texts of dates become times."""
     table = read_source(source)
     if not source.format.is_text:
-        return table.slice(0, rows)
+        return table
     if source.style.date_format is None and not time_candidates(table):
         hint = hint_dates(table, source)
         if hint is not None:
             raise DataError(f"{source.name}: no column is of times; {hint}")
-    return parse_dates(table, source, source.name).slice(0, rows)
+    return parse_dates(table, source, source.name)
 
 
 def time_candidates(table: pa.Table) -> list[str]:
