@@ -15,6 +15,7 @@ from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Input
 from tiltpy.lifetimes import Interval
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array
+from tiltpy.runtime.arrays.views import plain_array
 from tiltpy.runtime.arrivals.ingress_options import IngressOptions
 from tiltpy.runtime.arrow.read_frame import read_frame
 from tiltpy.runtime.arrow.select_columns import Choice, choose_columns
@@ -46,7 +47,7 @@ class LateRows:
             free = name
             while free in table.schema.names:
                 free += "_"
-            table = table.append_column(free, pa.array(values))
+            table = table.append_column(free, plain_array(values))
         return table
 
 
@@ -114,7 +115,7 @@ class ArrivalReader:
             if name not in self.choice.times or name in payload
         ]
         self.names = [*TICKS[:times], *self.columns]
-        empty = self.schema.empty_table()
+        empty = pa.Table.from_batches([], self.schema)  # without pandas
         self.nothing = ingest(declared, replace(binding, frame=empty), unit=unit)
 
     @property
@@ -148,12 +149,12 @@ class ArrivalReader:
             adjusted = 0 if late is not None else int(mask.sum())
             starts = ticks[0] - self.before
         rows = pa.Table.from_arrays(
-            [*map(pa.array, ticks), *(table.column(name) for name in self.columns)],
+            [*map(plain_array, ticks), *(table.column(name) for name in self.columns)],
             self.names,
         )
         self._check_payload(rows)
         if accepted is not None:
-            rows, starts = rows.filter(pa.array(accepted)), starts[accepted]
+            rows, starts = rows.filter(plain_array(accepted)), starts[accepted]
         most = max(greatest, int(starts.max())) if len(starts) else greatest
         return Arrival(
             rows, starts, late, int(bounds[-1]), most, table.num_rows, adjusted
@@ -228,7 +229,7 @@ class ArrivalReader:
                 some = moved[0] < moved[1]
                 return None, some, moved
             case "drop" | "side":
-                rows = table.take(pa.array(places))
+                rows = table.take(plain_array(places))
                 return LateRows(rows, places + first, delays), ~mask, ticks
 
     def _select(self, frame: object) -> pa.Table:

@@ -207,7 +207,7 @@ def combine_chunks(column: pa.ChunkedArray) -> pa.Array:
     """Join the chunks of a column: a copy where there are several."""
     if column.num_chunks == 1:
         return column.chunk(0)
-    return pa.concat_arrays(column.chunks or [pa.array([], plain_type(column.type))])
+    return pa.concat_arrays(column.chunks or [pa.nulls(0, plain_type(column.type))])
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:
