@@ -48,7 +48,7 @@ RUN = RunMethod(
 )  # fmt: skip
 STREAM_OPTIONS = "start", "end", "params", "workers", "chunk", "memory", "progress"
 STREAM, RUN_TO = (RunMethod(name, STREAM_OPTIONS) for name in ("stream", "run_to"))
-LIVE = RunMethod("live", ("start", "params", "workers"))
+LIVE = RunMethod("live", ("start", "params", "workers", "resume"))
 READ_INPUTS = RunMethod("read_inputs", ("start", "end", "params", "allow_sort"))
 ORDERS = get_args(Order)
 Format = Literal["stages", "tree", "json", "dot", "mermaid", "svg"]
@@ -343,6 +343,7 @@ class CompiledQuery:
         start: Moment | None = None,
         params: Mapping[str, object] | None = None,
         workers: int | None = None,
+        resume: bytes | None = None,
         **inputs: object,
     ) -> LiveSession:
         """Open a session that is given rows as they come, and says what is final.
@@ -351,6 +352,7 @@ class CompiledQuery:
         may be; run-time bounds are given as in `run`. The final snapshots of all
         updates, and the open ones of the last, are at every moment those of `run` over
         the accepted rows with `end=through`. `workers` are threads, one by default.
+        `resume` is what `LiveSession.save` gave: the session goes on from there.
 
         Raises `QueryError` where no output can be final before the last row.
         """
@@ -367,7 +369,15 @@ class CompiledQuery:
             check_argument(declared.name, way, Ingress, "ingress(...)")
             assert isinstance(way, Ingress)
             ways[declared.name] = way.options(query.needed.unit)
-        return LiveSession(query.live(ways, request, options))
+        engine = query.live(ways, request, options)
+        if resume is not None:
+            from tiltpy.engines.live.saved_session import (  # noqa: PLC0415 - late
+                restore_session,
+            )
+
+            check_argument("resume", resume, bytes, "the bytes of LiveSession.save()")
+            restore_session(engine, resume)
+        return LiveSession(engine)
 
     @_inputs_by_name(1)
     def read_inputs(

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from threading import Lock
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
+from tiltpy.engines.live.saved_session import save_session
 from tiltpy.engines.live.session import LiveEngine, SessionStep
 from tiltpy.errors import ArgumentError, TiltError, UnknownArgumentError
 from tiltpy.messages import closest
@@ -15,6 +16,8 @@ from tiltpy.run_arguments import in_ticks
 from tiltpy.runtime.arrivals.live_source import Counts
 from tiltpy.runtime.results.output_table import OutputTable
 from tiltpy.time_literals import Moment, time_of
+
+T = TypeVar("T")
 
 
 class OutputUpdate:
@@ -153,6 +156,14 @@ class LiveSession:
         self._closed = "is finished; open another one"
         return update
 
+    def save(self) -> bytes:
+        """Save the state, for `CompiledQuery.live(resume=...)`, here or elsewhere.
+
+        A session that is resumed goes on as this one would, to the same bits. The bytes
+        hold the rows that are still needed.
+        """
+        return self._alone("save", lambda: save_session(self._engine))
+
     def close(self) -> None:
         """Close the session; what is not final is given up. `finish` says more."""
         if self._closed is None:
@@ -172,6 +183,9 @@ class LiveSession:
         return {name: s.count() for name, s in self._engine.sources.items()}
 
     def _call(self, method: str, call: Callable[[], SessionStep]) -> Update:
+        return self._alone(method, lambda: Update(self._engine, call()))
+
+    def _alone(self, method: str, call: Callable[[], T]) -> T:
         """Make a call, unless the session is closed, or busy with another one."""
         if not self._lock.acquire(blocking=False):
             raise TiltError(
@@ -180,7 +194,7 @@ class LiveSession:
             )
         try:
             self._check_open(method)
-            return Update(self._engine, call())
+            return call()
         except BaseException as error:
             if self._engine.is_broken:
                 self._closed = f"has failed: {error}"

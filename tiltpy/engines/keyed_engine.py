@@ -8,6 +8,7 @@ with new rows, and those for which the clock has come to a time that they wait f
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from typing import Any
 
 import numpy as np
 
@@ -67,6 +68,30 @@ class KeyedState:
             progress.grow(len(self.keys))
         if self.states is not None:
             self.states.grow(len(self.keys))
+
+    def save(self) -> dict[str, object]:
+        """Make what `restore` takes, between two evaluations."""
+        return {
+            "keys": self.keys.save(),
+            "held": {name: held.save() for name, held in self.held.items()},
+            "outputs": {name: each.save() for name, each in self.outputs.items()},
+            "bounds": self.bounds,
+            "states": None if self.states is None else self.states.save(),
+        }
+
+    def restore(self, saved: Mapping[str, Any]) -> None:
+        """Go on from a saved state of the same query."""
+        self.keys.restore(saved["keys"])
+        self.grow()
+        for name, held in self.held.items():
+            held.restore(saved["held"][name])
+        for name, progress in self.outputs.items():
+            progress.restore(saved["outputs"][name])
+        self.bounds.update(
+            {n: (low, high) for n, (low, high) in saved["bounds"].items()}
+        )
+        if self.states is not None:
+            self.states.restore(saved["states"])
 
     def held_rows(self) -> dict[str, int]:
         """Count the rows in memory, by input."""

@@ -1,5 +1,8 @@
 """The settled rows of an input that the outputs of a session still need."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrivals.live_source import LiveSource
 from tiltpy.runtime.incremental.concat import drop_before, gather
@@ -37,6 +40,15 @@ class LiveBuffer(InputBuffer):
             return None
         return min(low for low, _ in some), max(high for _, high in some)
 
+    def save(self) -> dict[str, object]:
+        """Make what `take_over` takes."""
+        return {"rows": super().rows(), "bounds": self.bounds}
+
+    def take_over(self, saved: Mapping[str, Any]) -> None:
+        """Go on with saved rows."""
+        bounds = saved["bounds"]
+        self.restore(saved["rows"], None if bounds is None else (bounds[0], bounds[1]))
+
     def drop_before(self, time: int | None, last_rows: int) -> int:
         if time is not None:
             self._rows = drop_before(super().rows(), time, last_rows, self.payload)
@@ -54,6 +66,16 @@ class LiveKeyedBuffer(KeyedInputBuffer):
     def domain(self) -> tuple[int, int] | None:
         """The first start and the greatest end that counts for a domain."""
         return self.bounds
+
+    def save(self) -> dict[str, object]:
+        """Make what `take_over` takes."""
+        assert not self.is_waiting, "rows came that no engine has taken"
+        return {"bounds": self.bounds}
+
+    def take_over(self, saved: Mapping[str, Any]) -> None:
+        """Go on behind the rows before."""
+        bounds = saved["bounds"]
+        self.bounds = None if bounds is None else (bounds[0], bounds[1])
 
 
 def open_input(source: LiveSource) -> LiveBuffer | LiveKeyedBuffer:

@@ -7,10 +7,11 @@ cell sees, and never make it see the same again.
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from tiltpy.engines.engine import Evaluation
+from tiltpy.engines.engine import Evaluation, RunState
 from tiltpy.engines.keyed_engine import KeyedEvaluation
 from tiltpy.engines.live.finality import next_grid_point
 from tiltpy.engines.stream_parts import KeyedPart, UnkeyedPart
@@ -46,6 +47,24 @@ class PromptPart(UnkeyedPart):
         if self.state.states is not None:
             return replace(range_, through=through)
         return replace(range_, high=next_grid_point(tdom, through), through=through)
+
+    def save(self) -> dict[str, object]:
+        """Make what `restore` takes."""
+        states = self.state.states
+        return {
+            "open": self.state.open,
+            "arrays": None if states is None else list(states.arrays),
+            "strings": [] if states is None else states.strings.list_texts(),
+            "in_vectors": self.state.in_vectors,
+        }
+
+    def restore(self, saved: Mapping[str, Any]) -> None:
+        """Go on from a saved state of the same outputs, once it has begun."""
+        states = self.state.states
+        if states is not None:
+            states = replace(states, arrays=saved["arrays"])
+            states.strings.restore(saved["strings"])
+        self.state = RunState(saved["open"], states, saved["in_vectors"])
 
     def open_snapshots(self, name: str, through: int) -> Evaluation:
         """Make the evaluation that has the open snapshot of an output alone."""
@@ -88,6 +107,14 @@ class PromptKeyedPart(KeyedPart):
             return super().nothing()
         names = next(each.keys for each in self.group.query.inputs if each.keys)
         return KeyedEvaluation({}, Keys.without_types(names), None)
+
+    def save(self) -> dict[str, object]:
+        """Make what `restore` takes."""
+        return self.state.save()
+
+    def restore(self, saved: Mapping[str, Any]) -> None:
+        """Go on from a saved state of the same outputs, once it has begun."""
+        self.state.restore(saved)
 
     def open_snapshots(self, name: str, through: int) -> KeyedEvaluation:
         """Make the evaluation that has the open snapshots of an output alone.

@@ -15,8 +15,10 @@ from tiltpy.engines.keyed_engine import KeyedEvaluation
 from tiltpy.engines.live.finality import check_lookahead, find_final
 from tiltpy.engines.live.live_inputs import LiveBuffer, LiveKeyedBuffer, open_input
 from tiltpy.engines.live.live_part import LivePart, make_live_part
-from tiltpy.ir.nodes import Query
+from tiltpy.ir.nodes import Query, Reduce
+from tiltpy.ir.reductions import rounds
 from tiltpy.ir.rows import row_roots
+from tiltpy.ir.traversal import walk
 from tiltpy.passes.resolve_boundaries import resolve_boundaries
 from tiltpy.runtime.arrivals.ingress_options import IngressOptions
 from tiltpy.runtime.arrivals.live_source import LiveSource
@@ -76,11 +78,20 @@ class LiveEngine:
             for each in query.inputs
         }
         self.outputs = start_outputs(query)
+        # A vector kernel would add floats up in another order where pushes are large.
+        rounding = any(
+            isinstance(node, Reduce) and rounds(node)
+            for definition in query.definitions
+            for node in walk(definition.body)
+        )
+        options = replace(
+            options, progress=None, vector=False if rounding else options.vector
+        )
         self.parts: list[LivePart] = [
             make_live_part(
                 group,
                 request,
-                replace(options, progress=None),
+                options,
                 Announcement(group.query, options.costs.run),
             )
             for group in groups
@@ -94,7 +105,7 @@ class LiveEngine:
         """How many calls there were."""
         self.is_broken = False
         """Whether a call has failed when rows were taken already."""
-        self._open()
+        self.open()
 
     # Calls
 
@@ -113,7 +124,7 @@ class LiveEngine:
                 source.settle(table.schema)
                 arrivals[name] = source.arrive(table)
             if fresh:
-                self._open()
+                self.open()
         except BaseException:
             for source in fresh:
                 source.forget_schema()
@@ -144,7 +155,7 @@ class LiveEngine:
         for source in self.sources.values():
             if not source.is_settled:
                 source.settle(source.untyped_schema())
-        self._open()
+        self.open()
         for source in self.sources.values():
             source.end()
         return self._step(self._complete)
@@ -253,7 +264,7 @@ class LiveEngine:
 
     # Rows
 
-    def _open(self) -> None:
+    def open(self) -> None:
         """Open the inputs and outputs, once the schemas of all are known."""
         if self.inputs or not all(s.is_settled for s in self.sources.values()):
             return

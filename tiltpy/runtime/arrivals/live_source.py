@@ -5,7 +5,9 @@ row to come stands before them. Those alone are handed to the outputs, in order 
 and arrival. The others wait.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pyarrow as pa
 
@@ -115,6 +117,29 @@ class LiveSource:
         else:
             fields[binding.column or declared.name] = _null_type(declared.type)
         return pa.schema(fields)
+
+    def save(self) -> dict[str, object]:
+        """Make what `restore` takes."""
+        waiting = self.waiting.rows()
+        return {
+            "schema": self._reader.schema if self._reader is not None else None,
+            "watermark": self.watermark,
+            "greatest": self.greatest,
+            "idle": self.idle,
+            "counts": self.counts,
+            "waiting": [(each.starts, each.rows) for each in waiting],
+            "tail": self.tail,
+        }
+
+    def restore(self, saved: Mapping[str, Any]) -> None:
+        """Take over what was saved of the same input."""
+        if saved["schema"] is not None:
+            self.settle(saved["schema"])
+        self.watermark, self.greatest = saved["watermark"], saved["greatest"]
+        self.idle, self.counts = saved["idle"], saved["counts"]
+        for starts, rows in saved["waiting"]:
+            self.waiting.add(starts, rows)
+        self.tail = saved["tail"]
 
     def arrive(self, frame: object) -> Arrival:
         """Read a pushed frame; nothing is taken yet. Raises `DataError`."""

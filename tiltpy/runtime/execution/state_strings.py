@@ -34,6 +34,15 @@ class StateStrings:
     def __len__(self) -> int:
         return len(self._texts)
 
+    def list_texts(self) -> list[str]:
+        """List the strings in the order of their codes."""
+        return list(self._texts)
+
+    def restore(self, texts: Sequence[str]) -> None:
+        """Take over strings in the order of their codes."""
+        self._texts = list(texts)
+        self._codes = {text: code for code, text in enumerate(texts)}
+
     def encode(
         self,
         vocabulary: Vocabulary,

@@ -144,6 +144,10 @@ class InputBuffer(InputSource):
         self._fresh.clear()
         return self._rows
 
+    def restore(self, rows: SnapshotBuffer, bounds: tuple[int, int] | None) -> None:
+        """Take over rows that were held, and the bounds of all before."""
+        self._rows, self.bounds = rows, bounds
+
     def drop_before(self, time: int | None, last_rows: int) -> int:
         if time is None:
             self._fresh.clear()

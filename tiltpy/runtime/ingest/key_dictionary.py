@@ -70,6 +70,15 @@ class KeyDictionary:
         columns = tuple(column.take(rows) for column in keys.columns)
         return codes[order], Keys(self.names, columns)
 
+    def save(self) -> list[pa.Array]:
+        """List the columns of all keys, in the order of their codes."""
+        return list(self._decode(np.arange(len(self))).columns)
+
+    def restore(self, columns: Sequence[pa.Array]) -> None:
+        """Take over saved keys, in the order of their codes."""
+        assert not len(self)
+        self.encode("", Keys(self.names, tuple(columns)))
+
     def none(self) -> Keys:
         """Make no keys, of the types of all."""
         return self._decode(np.zeros(0, np.int64))

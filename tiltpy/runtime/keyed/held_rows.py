@@ -1,7 +1,8 @@
 """An input by key of a run in parts: the rows that came, and those still needed."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -105,6 +106,18 @@ class HeldRows:
                 rows = rows.drop_nulls()
             self._fresh.append((codes, rows))
         return spans
+
+    def save(self) -> dict[str, object]:
+        """Make what `restore` takes, between two evaluations."""
+        assert not self._fresh, "rows came that nothing has taken"
+        assert not self._heads, "rows came that nothing has taken"
+        store = self.store.save()
+        return {"store": store, "points": self.points, "before": self.before}
+
+    def restore(self, saved: Mapping[str, Any]) -> None:
+        """Take over saved rows."""
+        self.store.restore(saved["store"])
+        self.points, self.before = saved["points"], saved["before"]
 
     def list_touched(self) -> list[I64Array]:
         """List the codes of keys that have a row that came, or a null."""

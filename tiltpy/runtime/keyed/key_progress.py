@@ -10,6 +10,7 @@ domain once its rows are out of reach, a key needs nothing any more.
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
+from typing import Any
 
 import numpy as np
 
@@ -154,6 +155,25 @@ class KeyProgress:
                 [self._has_states, np.zeros(room, np.bool_)]
             )
 
+    def save(self) -> dict[str, object]:
+        """Make what `restore` takes, between two evaluations."""
+        arrays = self._first, self._last, self._done, self._due
+        return {
+            "arrays": arrays,
+            "flags": [each.view(np.uint8) for each in (self._live, self._has_states)],
+            "open": self.open.save(),
+            "clock": self.clock,
+            "finished": self.finished,
+        }
+
+    def restore(self, saved: Mapping[str, Any]) -> None:
+        """Take over the progress of keys, whose codes there is room for."""
+        self._first, self._last, self._done, self._due = saved["arrays"]
+        live, has_states = saved["flags"]
+        self._live, self._has_states = live.view(np.bool_), has_states.view(np.bool_)
+        self.open.restore(saved["open"])
+        self.clock, self.finished = saved["clock"], saved["finished"]
+
     def extend(self, codes: I64Array, firsts: Times, lasts: Times) -> None:
         """Note the first start and the greatest end of rows that came, by key."""
         self._first[codes] = np.minimum(self._first[codes], firsts)
@@ -203,9 +223,11 @@ class KeyProgress:
         self.clock = max(clock.low, clock.high)
         until = ends
         if not clock.final:
-            until = self._look_behind(ends, edges)
+            until = ends
             if not self.prompt:
-                until = np.minimum(until, clock.high)
+                until = np.minimum(self._look_behind(ends, edges), clock.high)
+            elif clock.high > clock.low:
+                until = self._look_behind(ends, edges)
             for name, ticks in self.awaited.items():  # a stamp follows its row's start
                 until = np.minimum(until, edges_of[name].newest + 1 - ticks)
             if self.end is None:

@@ -1,5 +1,8 @@
 """The states of windows that fold on, for each key of a run in parts."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from tiltpy.runtime.arrays.dtypes import I64Array
@@ -26,3 +29,12 @@ class KeyStates:
     def of(self, codes: I64Array) -> CallStates:
         """Return the states of some keys, which calls change in place."""
         return CallStates(self.kinds, self._arrays, codes, self.strings)
+
+    def save(self) -> dict[str, object]:
+        """Make what `restore` takes."""
+        return {"arrays": self._arrays, "strings": self.strings.list_texts()}
+
+    def restore(self, saved: Mapping[str, Any]) -> None:
+        """Go on from saved states."""
+        self._arrays = list(saved["arrays"])
+        self.strings.restore(saved["strings"])

@@ -6,7 +6,9 @@ in one of them. A segment that is not much larger than the one behind it is merg
 it: so each row is copied a logarithmic number of times, and few segments are left.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -63,6 +65,15 @@ class RowStore:
                 rows = select_keys(segment.rows, self._slot_of[codes[slots]])
                 parts.append(spread(rows, slots, len(codes)))
         return join_by_key(parts, self.payload)
+
+    def save(self) -> dict[str, object]:
+        """Make what `restore` takes."""
+        codes = np.flatnonzero(self._segment_of != NOWHERE)
+        return {"codes": codes, "rows": self.select(codes)}
+
+    def restore(self, saved: Mapping[str, Any]) -> None:
+        """Take over saved rows; there is room for their codes, and none are there."""
+        self.put(saved["codes"], saved["rows"])
 
     def take(self, codes: I64Array) -> KeyedSnapshots:
         """Take the rows of some keys out, in the order of the codes."""

@@ -1,0 +1,66 @@
+"""The state of a session between two calls: saved as bytes, and gone on from.
+
+It holds rows that are still needed, open snapshots, how far each output is, and states
+of windows without a bound. All else follows from the query. Floats of windows with a
+bound are added up alike wherever a run began, so a session that is resumed goes on to
+the same bits.
+"""
+
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import Any
+
+from tiltpy.engines.live.session import LiveEngine
+from tiltpy.errors import TiltError
+from tiltpy.ir.nodes import Query
+from tiltpy.ir.print.query import format_query
+from tiltpy.runtime.saved.saved_bytes import read_state, write_state
+
+
+def save_session(engine: LiveEngine) -> bytes:
+    """Save the state of a session between two calls."""
+    return write_state(
+        {
+            "query": fingerprint(engine.query),
+            "steps": engine.steps,
+            "outputs": {
+                name: (output.start, output.done, output.finished)
+                for name, output in engine.outputs.items()
+            },
+            "sources": {n: source.save() for n, source in engine.sources.items()},
+            "inputs": {name: held.save() for name, held in engine.inputs.items()},
+            "parts": [part.save() for part in engine.parts] if engine.inputs else [],
+        }
+    )
+
+
+def restore_session(engine: LiveEngine, saved: bytes, name: str = "resume") -> None:
+    """Have a new session go on from a saved state; `name` is what errors call it.
+
+    Raises `TiltError` where it is no such state, or one of another query.
+    """
+    state: Mapping[str, Any] = read_state(saved, name)
+    if state["query"] != fingerprint(engine.query):
+        raise TiltError(
+            f"{name}: the state is of another query, or of other lifetimes or "
+            "parameters; go on with the query that it was saved of, or start anew"
+        )
+    for input_name, source in engine.sources.items():
+        source.restore(state["sources"][input_name])
+    engine.steps = state["steps"]
+    engine.open()
+    if not state["inputs"]:  # it was saved before the schemas of all were known
+        return
+    for output_name, output in engine.outputs.items():
+        output.start, output.done, output.finished = state["outputs"][output_name]
+    for input_name, held in engine.inputs.items():
+        held.take_over(state["inputs"][input_name])
+    for part, each in zip(engine.parts, state["parts"], strict=True):
+        part.restore(each)
+
+
+def fingerprint(query: Query) -> str:
+    """Make the digest of a query's text, and of what its inputs were bound with."""
+    inputs = [(each.name, str(each.lifetime), each.time) for each in query.inputs]
+    text = f"{query.unit}\n{inputs}\n{format_query(query)}"
+    return blake2b(text.encode(), digest_size=16).hexdigest()

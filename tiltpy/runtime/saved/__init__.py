@@ -1,0 +1,1 @@
+"""States of sessions as bytes: what is read back is checked, and never code."""
