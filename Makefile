@@ -12,6 +12,10 @@ SPARK_TESTS = JAVA_HOME="$$($(BIN)/python -m tests.project.java)" && export JAVA
 	$(BIN)/python -m pytest tests/spark
 TESTS = $(BIN)/python -m pytest tests --ignore tests/spark -n 2
 
+# Hundreds of tests start a process, and each would compile all that it imports: twice
+# the time.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test format lint types layers tests examples docs clean
 .DELETE_ON_ERROR:
 
