@@ -32,7 +32,7 @@ from tiltpy.ir.verify.invariants import verify_source
 from tiltpy.passes.pipeline import PASS_NAMES, optimize
 from tiltpy.types import BOOL, I64, Scalar, TDom
 
-SEEDS = range(200)
+SEEDS = range(100)
 WIDE = 40
 """Ticks by which a domain is widened to see what a narrower one cuts away."""
 
@@ -169,7 +169,10 @@ def test_passes_change_nothing(exact: bool) -> None:
         case = random_case(seed, exact=exact, specials=seed % 4 == 0)
         disabled = frozenset(n for i, n in enumerate(PASS_NAMES) if seed >> i & 5 == 5)
         expected = meaning(case, case.query, case.start, case.end)
+        text = repr(case.query)
         for name, query in optimize(case.query, disabled):
+            if text == (text := repr(query)):
+                continue  # the pass changed nothing, not even the sign of a zero
             found = meaning(case, query, case.start, case.end)
             difference = differences(found, expected, case.query, exact=exact)
             assert not difference, f"seed {seed}, after {name}: {difference}"

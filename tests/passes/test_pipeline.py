@@ -163,8 +163,10 @@ def test_passes_change_no_snapshot(seed: int) -> None:
     disabled = frozenset(name for name in PASS_NAMES if random.random() < 0.2)
     domain = {"start": case.start, "end": case.end}
     expected = interpret(query, case.events, **domain, bounds=case.bounds)
-    stages = optimize(query, disabled)
+    stages, text = optimize(query, disabled), repr(query)
     for name, stage in stages:
+        if text == (text := repr(stage)):
+            continue  # the pass changed nothing, not even the sign of a zero
         found = interpret(stage, case.events, **domain, bounds=case.bounds)
         assert {o: list(map(repr, rows)) for o, rows in found.items()} == {
             o: list(map(repr, rows)) for o, rows in expected.items()
