@@ -10,7 +10,7 @@ SOURCES := tiltpy tests examples docs setup.py $(wildcard bench)
 # The tests of Spark need a Java, and have a process of their own: they mostly wait.
 SPARK_TESTS = JAVA_HOME="$$($(BIN)/python -m tests.project.java)" && export JAVA_HOME && \
 	$(BIN)/python -m pytest tests/spark
-TESTS = $(BIN)/python -m pytest tests --ignore tests/spark -n 2
+TESTS = $(BIN)/python -m pytest tests --ignore tests/spark -n 2 --dist worksteal
 
 # Hundreds of tests start a process, and each would compile all that it imports: twice
 # the time.

@@ -137,7 +137,7 @@ def random_setting(random: Random, span: int) -> Setting:
         random.random() < 0.6,
         frozenset(disabled if random.random() < 0.6 else ()),
         random.choice((None, None, None, *TimeLayout)),
-        optimize=random.random() < 0.4,
+        optimize=random.random() < 0.2,
         nulls=random.choice((None, None, "gaps", "samples")),
         points=random.random() < 0.5,
         vector=random.choice((None, True, True)),

@@ -63,15 +63,15 @@ from tiltpy.types import I64, STRING
 MB = 1 << 20
 BATCH = 10
 NUMBERS = {
-    "plain": 40,
-    "rows": 20,
-    "cells": 20,
+    "plain": 20,
+    "rows": 10,
+    "cells": 10,
     "folds": 10,
     "regular": 10,
-    "open": 40,
-    "open rows": 40,
+    "open": 20,
+    "open rows": 20,
 }
-DEEPER = 50
+DEEPER = 100
 
 
 def in_order(rows: KeyedInput) -> KeyedInput:

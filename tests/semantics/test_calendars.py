@@ -28,8 +28,8 @@ from tiltpy.ir.verify.invariants import verify_source
 from tiltpy.types import STEPS, Calendar
 from tiltpy.zones import zone_table
 
-CASES, BATCH, DEEPER = 160, 40, 50
-STREAMED = PARTITIONED = 60
+CASES, BATCH, DEEPER = 80, 20, 100
+STREAMED = PARTITIONED = 30
 ZONES = sorted(available_timezones())
 DAY = 86400
 

@@ -22,8 +22,8 @@ from tiltpy.frontend.parse import parse
 from tiltpy.ir.print.query import format_query
 from tiltpy.ir.verify.invariants import verify_source
 
-CASES, BATCH, DEEPER = 80, 20, 25
-ENGINES = 40
+CASES, BATCH, DEEPER = 40, 20, 50
+ENGINES = 20
 
 
 def draw(seed: int, *, exact: bool) -> Case:

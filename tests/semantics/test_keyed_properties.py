@@ -2,7 +2,7 @@
 
 Every key must have what its rows alone mean, whatever stands beside it in a batch, and
 whether it is one call among many, a run of its own, or folded with all others as the
-rows come. `--deep` draws fifty times as many. A failing case prints its seed, its
+rows come. `--deep` draws a hundred times as many. A failing case prints its seed, its
 setting and its query; `python -m tests.plan.keyed_shapes` says what the cases reach.
 """
 
@@ -23,18 +23,18 @@ from tests.random.keyed_queries import (
 
 BATCH = 10
 NUMBERS = {
-    "plain": 140,
-    "rounded": 20,
-    "open": 40,
-    "rows": 40,
+    "plain": 70,
+    "rounded": 10,
+    "open": 20,
+    "rows": 20,
     "texts": 20,
-    "cells": 30,
+    "cells": 20,
     "grids": 10,
     "regular": 20,
-    "folds": 60,
-    "concatenated": 60,
+    "folds": 30,
+    "concatenated": 40,
 }
-DEEPER = 50
+DEEPER = 100
 
 Drawn = tuple[KeyedCase, KeyedSetting]
 

@@ -20,9 +20,9 @@ from tiltpy.frontend.parse import parse
 from tiltpy.interpreter.evaluate import Event, interpret
 from tiltpy.ir.print.query import format_query
 
-CASES = 240
+CASES = 120
 BATCH = 30
-DEEPER = 12
+DEEPER = 24
 
 
 Draw = Callable[[int], Case | None]

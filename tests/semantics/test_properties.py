@@ -2,7 +2,7 @@
 
 Cases with payloads that are small multiples of 1/8, where floats agree to the bit, and
 some with arbitrary floats, which agree to rounding; fewer of those that vector kernels
-or loops over point events are for, whose streams are longer. `--deep` draws a hundred
+or loops over point events are for, whose streams are longer. `--deep` draws 250
 times as many. Each runs once, with its own choice of chunk length, workers, layout,
 shapes and passes. In some the last rows of inputs hold on. A failing case prints its
 seed, its setting and its query.
@@ -24,16 +24,16 @@ from tiltpy.interpreter.evaluate import interpret
 from tiltpy.ir.print.query import format_query
 
 BATCH = 50
-EXACT, ROUNDED = 1000, 250
-PAYLOADS = 250
+EXACT, ROUNDED = 400, 100
+PAYLOADS = 100
 """Of times, durations and structs in structs; every fifth with arbitrary floats."""
-EVENTS = 240
+EVENTS = 120
 """Of windows at point events; every fourth with arbitrary floats."""
 EVENT_BATCH = 20
 GRID_BATCH = 10
-GRIDS = 80
+GRIDS = 60
 """Every fourth of them with arbitrary floats."""
-DEEPER = 100
+DEEPER = 250
 HELD = 4
 """Of so many cases one has last rows that hold on, as those of `until_next`."""
 

@@ -17,9 +17,9 @@ from tiltpy.frontend.parse import parse
 from tiltpy.interpreter.evaluate import interpret
 from tiltpy.ir.print.query import format_query
 
-BATCH = 50
-CASES, STREAMS, KEYED = 200, 50, 50
-DEEPER = 50
+BATCH = 25
+CASES, STREAMS, KEYED = 100, 25, 25
+DEEPER = 100
 
 
 def check_case(seed: int) -> None:

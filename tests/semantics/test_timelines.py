@@ -22,8 +22,8 @@ from tiltpy.interpreter.evaluate import Event, Snapshot, Value, interpret
 from tiltpy.ir.print.query import format_query
 
 BATCH = 30
-CASES, GRIDS, KEYED, STREAMS, OPEN = 240, 60, 60, 60, 60
-DEEPER = 15
+CASES, GRIDS, KEYED, STREAMS, OPEN = 120, 30, 30, 30, 30
+DEEPER = 30
 
 
 def random_timelines(seed: int) -> Case:

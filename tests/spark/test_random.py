@@ -30,10 +30,10 @@ from tiltpy.lifetimes import Interval
 from tiltpy.spark import apply_all, tilt_transform
 from tiltpy.types import Scalar, Struct, Type
 
-CASES, DISTINCT, OPEN, TEXTS, CELLS = 6, 4, 5, 4, 4
+CASES, DISTINCT, OPEN, TEXTS, CELLS = 4, 3, 3, 3, 3
 DEEP_CASES = 200
 KEYS = ("a", "b", None)
-ROW_CASES = 6
+ROW_CASES = 4
 IN_ORDER = ("key", "start", "end")
 DAY = 86400
 

@@ -66,7 +66,7 @@ def test_steps(query: str, left: str, right: str) -> None:
     random = Random(f"{query} {left} {right}")  # noqa: S311
     own = OWN if query.startswith("own") else ""
     text = f"{own}input x : f64\ninput y : f64\n{QUERIES[query]}\noutput ~o"
-    for count in (3, 200):
+    for count in (3, 120):
         others = random.choice((count, count // 4, 2 * count))
         rows = {"x": STREAMS[left](random, count), "y": STREAMS[right](random, others)}
         points = left == "points" and right == "points"

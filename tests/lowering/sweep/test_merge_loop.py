@@ -61,7 +61,7 @@ WAYS = (Setting(), Setting(chunk=250, workers=2), Setting(small=True))
 def test_merges(query: str, left: str, right: str) -> None:
     random = Random(f"{query} {left} {right}")  # noqa: S311
     text = f"{HEAD}{QUERIES[query]}\noutput ~o"
-    for count in (3, 150):
+    for count in (3, 100):
         rows = {
             "x": STREAMS[left](random, count),
             "y": STREAMS[right](random, random.choice((count, count // 3, 2 * count))),

@@ -7,7 +7,7 @@ import pytest
 
 from tests import ROOT
 
-CASES, DEEP_CASES = 40, 6_000
+CASES, DEEP_CASES = 24, 6_000
 
 
 @pytest.mark.parametrize("side", ["high", "low"])

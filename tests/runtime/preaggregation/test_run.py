@@ -39,8 +39,8 @@ from tiltpy.runtime.results.output_table import OutputTable
 from tiltpy.types import Struct, Type, columns
 
 BATCH = 20
-CASES = 120
-DEEPER = 50
+CASES = 60
+DEEPER = 100
 EVERYTHING = Request()
 
 
