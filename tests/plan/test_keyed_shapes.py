@@ -53,8 +53,8 @@ def test_random_queries_by_key_take_every_way(*, deep: bool) -> None:
         counts = count_ways(CASES[kind](n) for kind, n in drawn)
     else:
         others = ((kind, n) for kind in CASES for n in range(seeds_of(kind)))
-        drawn = iter(dict.fromkeys((*SOON, *others)))
-        counts = count_ways((CASES[kind](n) for kind, n in drawn), REACHED)
+        soonest = dict.fromkeys((*SOON, *others))
+        counts = count_ways((CASES[kind](n) for kind, n in soonest), REACHED)
     for way, count in sorted(counts.items()):
         print(f"{count:6} {way}")
     missing = [way for way in REACHED if not counts[way]]
