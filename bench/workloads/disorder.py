@@ -20,8 +20,8 @@ FAILURES = 1 / 50_000
 """The chance of a failure, for each event."""
 OUTAGE = 20_000.0
 """The mean ticks until a failed server is back."""
-PHONES = 250
-UPLOAD = 4_000
+PHONES = 100
+UPLOAD = 2_000
 """The mean events of an upload."""
 
 
