@@ -16,8 +16,8 @@ from tiltpy.types import ENDLESS
 
 Row = tuple[int, int]
 """A start and the number of a row."""
-FEW = {"SORTED_ROWS": 8, "UNUSED_SLOTS": 10}
-ALWAYS = {"SORTED_ROWS": 0, "UNUSED_SLOTS": 0}
+FEW = {"SORTED_ROWS": 8, "FEW_SLOTS": 10}
+ALWAYS = {"SORTED_ROWS": 0, "FEW_SLOTS": 0}
 
 
 def make_table(numbers: list[int]) -> pa.Table:

@@ -1,5 +1,7 @@
 """Columns of rows in slots: appended as they arrive, gathered in another order."""
 
+from bisect import bisect_right
+
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -55,6 +57,11 @@ class SlotTable:
         columns = [column.take(slots) for column in self._columns]
         return pa.Table.from_arrays(columns, schema=self.schema)
 
+    def drop_slots(self, first: int) -> None:
+        """Move all rows to the front, from a slot on, as if it were the first."""
+        for column in self._columns:
+            column.drop_slots(first)
+
     def renumber(self, slots: Slots) -> None:
         """Give the rows of some slots the first ones; forget others."""
         for column in self._columns:
@@ -85,14 +92,19 @@ class NumberColumn:
 
     def append(self, array: pa.ChunkedArray) -> None:
         """Copy values to the next slots."""
-        stop = self._used + len(array)
-        if stop > len(self._values):
-            self._values = resize(self._values, 2 * stop)
         for number in range(array.num_chunks):
-            chunk = array.chunk(number)
-            stop = self._used + len(chunk)
-            self._values[self._used : stop] = values_of(chunk, self._values.dtype)
+            values = values_of(array.chunk(number), self._values.dtype)
+            used, stop = self._used, self._used + len(values)
+            if stop > len(self._values):
+                self._values = resize(self._values, 2 * stop)
+            self._values[used:stop] = values
             self._used = stop
+
+    def drop_slots(self, first: int) -> None:
+        """Move the values from a slot on to the front."""
+        count = self._used - first
+        self._values[:count] = self._values[first : self._used]
+        self._used = count
 
     def renumber(self, slots: Slots) -> None:
         """Keep the values of some slots, in their order."""
@@ -133,6 +145,15 @@ class ChunkColumn:
         ):
             chunks[-2:] = [pa.concat_arrays(chunks[-2:])]
             self._firsts.pop()
+
+    def drop_slots(self, first: int) -> None:
+        """Forget the chunks in front of a slot; it is the first then."""
+        number = bisect_right(self._firsts, first) - 1
+        chunks = self._chunks[number:]
+        chunks[0] = chunks[0].slice(first - self._firsts[number])
+        self._chunks = chunks
+        self._firsts = [0, *(each - first for each in self._firsts[number + 1 :])]
+        self._used -= first
 
     def renumber(self, slots: Slots) -> None:
         """Keep the values of some slots, in their order."""
@@ -184,7 +205,8 @@ def take_rows(tables: list[pa.Table], rows: I64Array) -> pa.Table:
 def _take_from(chunks: list[pa.Array], kind: pa.DataType, rows: I64Array) -> pa.Array:
     if is_number(kind) and not any(chunk.null_count for chunk in chunks):
         dtype = number_dtype(kind)
-        values = np.concatenate([values_of(chunk, dtype) for chunk in chunks])
+        views = [values_of(chunk, dtype) for chunk in chunks]
+        values = np.concatenate(views) if len(views) > 1 else views[0]
         return number_array(values.take(rows), kind)
     return _take(pa.concat_arrays(chunks), rows)
 

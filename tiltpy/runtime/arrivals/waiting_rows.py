@@ -20,8 +20,10 @@ SORTED_ROWS = 2048
 """So many new rows are sorted, where fewer are appended to runs."""
 SPARSE = 4
 """Slots are given anew where so many are used for each row that waits, and"""
-UNUSED_SLOTS = 1 << 15
-"""so many more: fewer lie in the processor's cache anyway."""
+FEW_SLOTS = 1 << 15
+"""so many more: they lie in the processor's cache anyway."""
+FIRST_ROWS = 64
+"""Rows that are looked at before all others: most disorder shows in a few."""
 
 
 def as_table(rows: ArrowRows) -> pa.Table:
@@ -74,6 +76,11 @@ class RowsInOrder:
         """Tell whether rows ascend, and follow those that wait."""
         if self._pieces and starts[0] < self._pieces[-1].starts[-1]:
             return False
+        first = starts[:FIRST_ROWS]
+        if (first[1:] < first[:-1]).any():
+            return False
+        if len(starts) <= FIRST_ROWS:
+            return True
 
         def descends(rows: slice) -> bool:
             return bool((starts[shift_by_one(rows)] < starts[rows]).any())
@@ -146,6 +153,8 @@ class RowsInRuns:
     def __init__(self) -> None:
         self._runs = SortedRuns()
         self._table: SlotTable | None = None
+        self._checked_at = 0
+        """The slots from which on some may be free."""
 
     @property
     def count(self) -> int:
@@ -175,10 +184,24 @@ class RowsInRuns:
             table = self._table = SlotTable(rows.rows.schema)
         if not runs.count:
             self.clear()
-        elif runs.used > SPARSE * runs.count + UNUSED_SLOTS:
-            table.renumber(runs.renumber())
+        elif runs.used >= self._checked_at:
+            self._free_slots(table)
         runs.append(rows.starts)
         table.append(rows.rows)
+
+    def _free_slots(self, table: SlotTable) -> None:
+        """Let slots serve again: those in front of the first that is in use.
+
+        Where a few rows wait long, all are given new slots.
+        """
+        runs = self._runs
+        first = runs.first_slot
+        if first >= runs.used - first:
+            table.drop_slots(first)
+            runs.drop_slots(first)
+        elif runs.used > SPARSE * runs.count + FEW_SLOTS:
+            table.renumber(runs.renumber())
+        self._checked_at = 2 * runs.used + FEW_SLOTS
 
     def release(self, time: int) -> TimedRows | None:
         """Take the rows that start before a time, in order; None if there are none."""
@@ -199,5 +222,6 @@ class RowsInRuns:
     def clear(self) -> None:
         """Forget all rows."""
         self._runs.clear()
+        self._checked_at = FEW_SLOTS
         if self._table is not None:
             self._table.clear()

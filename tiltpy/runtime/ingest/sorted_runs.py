@@ -105,6 +105,26 @@ class SortedRuns:
         self.append(starts)
         return slots
 
+    @property
+    def first_slot(self) -> int:
+        """The first slot of a row that waits."""
+        return int(self._of_runs[2][: self.runs].min())
+
+    def drop_slots(self, first: int) -> None:
+        """Move all rows to the front, from a slot on, before which none waits.
+
+        That is at least half of the slots that are used.
+        """
+        rows = self.used - first
+        self._starts[:rows] = self._starts[first : self.used]
+        following = self._following[first : self.used]
+        # That of a run's last row is none of its own, but must be a slot.
+        np.maximum(following, first, out=self._following[:rows])
+        self._following[:rows] -= np.uint32(first)
+        for slots in self._of_runs[2:]:
+            slots[: self.runs] -= first
+        self.used = rows
+
     def clear(self) -> None:
         """Forget all rows."""
         self._of_runs[1][: self.runs] = -ENDLESS
