@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property
+from functools import cache, cached_property, partial
 from threading import Lock
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from tiltpy.engines.live.saved_session import save_session
+from tiltpy.engines.live.saved_session import look_ahead, save_session
 from tiltpy.engines.live.session import LiveEngine, SessionStep
 from tiltpy.errors import ArgumentError, TiltError, UnknownArgumentError
 from tiltpy.messages import closest
@@ -25,12 +25,20 @@ class OutputUpdate:
 
     `final`: value, start and end are certain; each comes once. `open`: value and start
     are certain, the end is `through` or later; they replace the open ones of before.
+    `early`: all that is not final, as if no row were to come.
     """
 
-    def __init__(self, engine: LiveEngine, name: str, step: SessionStep) -> None:
+    def __init__(
+        self,
+        engine: LiveEngine,
+        name: str,
+        step: SessionStep,
+        finish_copy: Callable[[], tuple[LiveEngine, SessionStep]],
+    ) -> None:
         self._engine = engine
         self._name = name
         self._step = step
+        self._finish_copy = finish_copy
 
     @cached_property
     def final(self) -> OutputTable:
@@ -43,12 +51,28 @@ class OutputUpdate:
 
         Raises `TiltError` where the session has gone on since.
         """
+        self._check_current("open")
+        return self._engine.open_table(self._name)
+
+    @cached_property
+    def early(self) -> OutputTable:
+        """The snapshots beyond the final ones, as if no row were to come.
+
+        With the final ones so far they are those of a run over all accepted rows, those
+        that wait too. Rows to come may change them. A copy of the session computes
+        them, which costs as much as saving it. Raises `TiltError` where the session has
+        gone on since.
+        """
+        self._check_current("early")
+        engine, step = self._finish_copy()
+        return engine.final_table(self._name, step)
+
+    def _check_current(self, name: str) -> None:
         if self._engine.steps != self._step.number:
             raise TiltError(
-                "the session has gone on, and other snapshots are open now; read "
-                "`open` before the next call, or from the update of that"
+                f"the session has gone on, and other snapshots are {name} now; read "
+                f"`{name}` before the next call, or from the update of that"
             )
-        return self._engine.open_table(self._name)
 
     @cached_property
     def through(self) -> object:
@@ -68,8 +92,9 @@ class Update(Mapping[str, OutputUpdate]):
     def __init__(self, engine: LiveEngine, step: SessionStep) -> None:
         self._engine = engine
         self._step = step
+        finish_copy = cache(partial(look_ahead, engine))
         self._outputs = {
-            name: OutputUpdate(engine, name, step) for name in step.through
+            name: OutputUpdate(engine, name, step, finish_copy) for name in step.through
         }
 
     def __getitem__(self, name: str) -> OutputUpdate:

@@ -201,6 +201,30 @@ def test_open_rows_of_before_are_not_mistaken_for_those_of_now() -> None:
         _ = update["n"].open
 
 
+@pytest.mark.parametrize("key", ["", " by k"])
+def test_early_snapshots_are_those_of_a_run_over_the_rows_so_far(key: str) -> None:
+    text = COUNTS.replace("input x", f"input x{key}")
+    query = tilt.parse(text)
+    live = query.live(x=tilt.ingress(reorder="20s"))
+    frame = rows(3, 8, 14, 31, 33, 22, 47).append_column("k", pa.array([*"ababaab"]))
+    final = []
+    for first in range(0, 7, 2):
+        update = live.push(x=frame.slice(first, 2))
+        final.append(update["n"].final.to_arrow())
+        early = update["n"].early.to_arrow()
+        so_far = frame.slice(0, first + 2)
+        end = max(stamp for stamp in early["end"].to_pylist())
+        whole = query.run(x=so_far, end=end).to_arrow()
+        both = pa.concat_tables([*final, early])
+        if key:
+            both = both.sort_by([("k", "ascending"), ("start", "ascending")])
+        assert both.combine_chunks().equals(whole.combine_chunks())
+    before = live.advance("1970-01-01T00:00:30")
+    live.advance("1970-01-01T00:00:40")
+    with pytest.raises(tilt.TiltError, match="other snapshots are early now"):
+        _ = before["n"].early
+
+
 def test_names_and_arguments_are_checked() -> None:
     query = tilt.parse(COUNTS)
     with pytest.raises(tilt.DataError, match=r"push\(\): the query has no such input"):

@@ -13,6 +13,9 @@ from tiltpy.runtime.incremental.state import (
 )
 from tiltpy.runtime.ingest.read_input import InputRows
 
+FEW_ROWS = 64
+"""Rows that may stay whether they are needed or not."""
+
 
 def _ignore(rows: InputRows) -> None:
     """Look at no rows."""
@@ -24,6 +27,8 @@ class LiveBuffer(InputBuffer):
     def __init__(self, source: LiveSource) -> None:
         super().__init__(source.declared, source, _ignore)
         self.source = source
+        self._needed = 0
+        """The rows that stayed when some were forgotten last."""
 
     def rows(self) -> SnapshotBuffer:
         """Return all rows, in one piece."""
@@ -50,10 +55,18 @@ class LiveBuffer(InputBuffer):
         self.restore(saved["rows"], None if bounds is None else (bounds[0], bounds[1]))
 
     def drop_before(self, time: int | None, last_rows: int) -> int:
-        if time is not None:
+        """Forget events that end by a time, or all; the bytes of those that stay.
+
+        Not before as many came as stayed the last time: each is moved once or twice.
+        """
+        if time is None:
+            self._needed = 0
+            return super().drop_before(None, last_rows)
+        count = self._rows.n + sum(piece.n for piece in self._fresh)
+        if count > 2 * self._needed + FEW_ROWS:
             self._rows = drop_before(super().rows(), time, last_rows, self.payload)
-            return buffer_bytes(self._rows)
-        return super().drop_before(None, last_rows)
+            self._needed = self._rows.n
+        return buffer_bytes(self._rows)
 
 
 class LiveKeyedBuffer(KeyedInputBuffer):

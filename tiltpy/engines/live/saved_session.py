@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any
 
-from tiltpy.engines.live.session import LiveEngine
+from tiltpy.engines.live.session import LiveEngine, SessionStep
 from tiltpy.errors import TiltError
 from tiltpy.ir.nodes import Query
 from tiltpy.ir.print.query import format_query
@@ -57,6 +57,16 @@ def restore_session(engine: LiveEngine, saved: bytes, name: str = "resume") -> N
         held.take_over(state["inputs"][input_name])
     for part, each in zip(engine.parts, state["parts"], strict=True):
         part.restore(each)
+
+
+def look_ahead(engine: LiveEngine) -> tuple[LiveEngine, SessionStep]:
+    """Finish a copy of a session, as if no row were to come: the session goes on.
+
+    Returns the copy, and the snapshots that it has beyond those that are final.
+    """
+    copy = engine.renew()
+    restore_session(copy, save_session(engine))
+    return copy, copy.finish()
 
 
 def fingerprint(query: Query) -> str:

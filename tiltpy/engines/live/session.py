@@ -67,6 +67,7 @@ class LiveEngine:
         request: Request,
         options: RunOptions,
     ) -> None:
+        self._arguments = query, groups, ingress, request, options
         query = resolve_boundaries(query, "counted")
         self.query = query
         self.roots = row_roots(query)
@@ -106,6 +107,10 @@ class LiveEngine:
         self.is_broken = False
         """Whether a call has failed when rows were taken already."""
         self.open()
+
+    def renew(self) -> "LiveEngine":
+        """Make the engine of another session of the same query and options."""
+        return LiveEngine(*self._arguments)
 
     # Calls
 

@@ -15,16 +15,17 @@ from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Input
 from tiltpy.lifetimes import Interval
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array
-from tiltpy.runtime.arrays.views import plain_array
+from tiltpy.runtime.arrays.views import arrow_type, integers_of, plain_array
 from tiltpy.runtime.arrivals.ingress_options import IngressOptions
 from tiltpy.runtime.arrow.read_frame import read_frame
 from tiltpy.runtime.arrow.select_columns import Choice, choose_columns
-from tiltpy.runtime.arrow.timestamps import StampType, format_stamp
+from tiltpy.runtime.arrow.timestamps import PLAIN_TICKS, StampType, format_stamp
 from tiltpy.runtime.arrow.validation import check_columns
 from tiltpy.runtime.ingest.binding import InputBinding, complete_input
-from tiltpy.runtime.ingest.event_times import read_times
-from tiltpy.runtime.ingest.read_input import InputRows, ingest
-from tiltpy.types import MAX_TIME, Unit
+from tiltpy.runtime.ingest.event_times import lay_out_events, read_times
+from tiltpy.runtime.ingest.payload import read_payload
+from tiltpy.runtime.ingest.read_input import InputRows, ingest, select_events
+from tiltpy.types import MAX_TIME, Unit, columns
 
 TICKS = ("\0start", "\0end")
 """The columns of ticks in the tables of rows that were read: no frame's own."""
@@ -114,9 +115,28 @@ class ArrivalReader:
             for name in self.choice.columns
             if name not in self.choice.times or name in payload
         ]
+        self._times = times
         self.names = [*TICKS[:times], *self.columns]
+        self._settled = complete_input(self._in_ticks, self._binding)
+        self._paths = self.choice.payload
+        self._is_plain = self._find_plain()
         empty = pa.Table.from_batches([], self.schema)  # without pandas
         self.nothing = ingest(declared, replace(binding, frame=empty), unit=unit)
+
+    def _find_plain(self) -> bool:
+        """Tell whether the types alone say that payloads are right, and rows events.
+
+        Not where columns break ties, or intervals must not overlap.
+        """
+        if self.declared.order or self.declared.cells:
+            return False
+        scalars = [scalar for _, scalar in columns(self.declared.type)]
+        return all(
+            len(path) == 1
+            and self._movable.field(path[0]).type == arrow_type(scalar)
+            and not (scalar.is_temporal or scalar.kind == "string")
+            for scalar, path in zip(scalars, self._paths, strict=True)
+        )
 
     @property
     def stamps(self) -> StampType:
@@ -260,13 +280,26 @@ class ArrivalReader:
 
     def _check_payload(self, rows: pa.Table) -> None:
         """Read rows once where their payload may be wrong, so that none waits."""
-        if rows.num_rows:
+        if rows.num_rows and not self._is_plain:
             self.ingest(rows)
 
     def ingest(self, rows: pa.Table, next_stamp: int | None = None) -> InputRows:
-        """Make events of rows in ticks; `next_stamp` is that of the row behind them."""
-        bound = replace(self._binding, frame=rows)
-        return ingest(self._in_ticks, bound, unit=self.unit, next_stamp=next_stamp)
+        """Make events of rows in ticks; `next_stamp` is that of the row behind them.
+
+        The rows are in order. What is settled of them is not looked for again.
+        """
+        if not self._is_plain or self._settled.keys or not rows.num_rows:
+            bound = replace(self._binding, frame=rows)
+            return ingest(self._in_ticks, bound, unit=self.unit, next_stamp=next_stamp)
+        times = tuple(
+            integers_of(rows.column(number).chunk(0)).astype(np.int64, copy=False)
+            for number in range(self._times)
+        )
+        payload = read_payload(self._settled, rows, self._paths, self.unit)
+        assert self._settled.lifetime is not None
+        buffer = lay_out_events(times, self._settled.lifetime, payload, next_stamp)
+        of = self._settled.type
+        return InputRows(select_events(buffer, None, of), PLAIN_TICKS)
 
     def show(self, stamp: int) -> str:
         """Format a stamp in ticks."""

@@ -163,7 +163,7 @@ def _ingest(
             declared, buffer.times(), rows.breaks, present, rows.order, in_ticks
         )
     if rows.keys is None or rows.offsets is None:
-        return InputRows(_select_events(buffer, present, declared.type), kind)
+        return InputRows(select_events(buffer, present, declared.type), kind)
     stamps_of_keys = ticks[0][rows.offsets[:-1]]
     firsts = stamps_of_keys - settled.lifetime.before
     latest = None  # rows of `until_next` end at their stamp for a domain
@@ -237,10 +237,10 @@ def _read_samples(
         return InputRows(SnapshotBuffer.empty(declared.type), samples.stamps)
     buffer = make_sampled(samples.start, samples.period, count, payload)
     buffer = replace(buffer, before=samples.period)
-    return InputRows(_select_events(buffer, present, declared.type), samples.stamps)
+    return InputRows(select_events(buffer, present, declared.type), samples.stamps)
 
 
-def _select_events(
+def select_events(
     buffer: SnapshotBuffer, present: BoolArray | None, payload: Type
 ) -> SnapshotBuffer:
     """Select the rows that are events."""
