@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from tiltpy.runtime.arrays.block_passes import any_block
 from tiltpy.runtime.arrays.dtypes import Times
-from tiltpy.runtime.arrays.pool import empty_times
 from tiltpy.runtime.arrays.time_layout import shift_by_one
 from tiltpy.runtime.arrivals.slot_table import SlotTable, take_rows
 from tiltpy.runtime.ingest.sort_block import order_block
@@ -22,8 +21,8 @@ SPARSE = 4
 """Slots are given anew where so many are used for each row that waits, and"""
 FEW_SLOTS = 1 << 15
 """so many more: they lie in the processor's cache anyway."""
-FIRST_ROWS = 64
-"""Rows that are looked at before all others: most disorder shows in a few."""
+FIRST_ROWS = 2048
+"""Rows that are looked at before all others: most disorder shows in them."""
 
 
 def as_table(rows: ArrowRows) -> pa.Table:
@@ -80,7 +79,7 @@ class RowsInOrder:
         if (first[1:] < first[:-1]).any():
             return False
         if len(starts) <= FIRST_ROWS:
-            return True
+            return True  # without the passes below, which take longer to begin
 
         def descends(rows: slice) -> bool:
             return bool((starts[shift_by_one(rows)] < starts[rows]).any())
@@ -209,9 +208,7 @@ class RowsInRuns:
         if not len(starts):
             return None
         assert self._table is not None
-        released = empty_times(len(starts))
-        released[:] = starts
-        return TimedRows(released, self._table.take(slots))
+        return TimedRows(starts.copy(), self._table.take(slots))
 
     def copy_rows(self) -> TimedRows:
         """Copy the rows that wait, in order."""
