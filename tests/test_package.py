@@ -29,7 +29,7 @@ def test_names_are_listed_without_modules() -> None:
     names = set(dir(tilt))
     assert {"sum", "bool", "compile", "mean", "TDom", "Result", "library"} <= names
     modules = {name for name in names if isinstance(getattr(tilt, name), type(sys))}
-    assert modules - {"__builtins__"} == {"library"}
+    assert modules - {"__builtins__"} == {"library", "sinks", "sources"}
     assert not {name for name in names if name[0] == "_" and name[:2] != "__"}
     assert not {"SCALARS", "STRING", "gc"} & names
 

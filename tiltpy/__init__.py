@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from tiltpy import library
 from tiltpy.api import CompiledQuery, compile, load, parse
 from tiltpy.compiler.options import CompileOptions
-from tiltpy.errors import DataError, QueryError, TiltError, TiltWarning
+from tiltpy.errors import DataError, QueryError, StateError, TiltError, TiltWarning
 from tiltpy.frontend.python import functions as _functions
 from tiltpy.frontend.python import reductions as _reductions
 from tiltpy.frontend.python.builder import Rows, TDom, define, param, source
@@ -75,21 +75,26 @@ string, time = _STRING, _TIME
 
 __all__ = [
     "CompileOptions", "CompiledQuery", "DataError", "OutputTable", "ParquetScan",
-    "QueryError", "Result", "Rows", "Struct", "TDom", "TiltError", "TiltWarning",
-    "after", "bind", "calendar", "cast", "cells", "cells_of", "compile", "convolve",
-    "define", "duration", "end", "exists", "ingress", "interval", "last_rows",
-    "library", "load", "param", "parse", "phi", "point", "reduction", "row", "sampled",
-    "scan_parquet", "since", "source", "start", "strict", "struct", "until_next",
-    "when",
+    "QueryError", "Result", "Rows", "StateError", "Struct", "TDom", "TiltError",
+    "TiltWarning", "after", "bind", "calendar", "cast", "cells", "cells_of", "compile",
+    "convolve", "define", "duration", "end", "exists", "ingress", "interval",
+    "last_rows", "library", "load", "param", "parse", "phi", "point", "reduction",
+    "row", "run_live", "sampled", "scan_parquet", "since", "sinks", "source", "sources",
+    "start", "strict", "struct", "until_next", "when",
     "bool", "f32", "f64", "i16", "i32", "i64", "i8", "string", "time",
     "u16", "u32", "u64", "u8",
 ]  # fmt: skip
 __all__ += _functions.__all__
 __all__ += _reductions.__all__
 
+_LIVE = {"run_live": ".run_live", "sinks": "", "sources": ""}
+"""Names that are imported late, and their modules in `tiltpy.live`."""
+
 _public = frozenset(__all__)
 if not _TYPE_CHECKING:  # which is to know the others as public, too
-    __all__ = [name for name in __all__ if not hasattr(_builtins, name)]
+    __all__ = [
+        name for name in __all__ if not hasattr(_builtins, name) and name not in _LIVE
+    ]
 
 
 def __dir__() -> list[str]:
@@ -107,9 +112,20 @@ def load_ipython_extension(shell: object) -> None:
 
 __version__: str
 
+if _TYPE_CHECKING:
+    from tiltpy.live import sinks, sources
+    from tiltpy.live.run_live import run_live
 
-def __getattr__(name: str) -> str:
-    """Find the version: its metadata are slow to read, and seldom needed."""
+
+def __getattr__(name: str) -> object:
+    """Find what is slow to import or to read, and seldom needed."""
+    if name in _LIVE:
+        from importlib import import_module  # noqa: PLC0415 - late
+
+        import_module(f"tiltpy.live.{name}")
+        value: object = getattr(import_module(f"tiltpy.live{_LIVE[name]}"), name)
+        globals()[name] = value
+        return value
     if name != "__version__":
         message = f"module 'tiltpy' has no attribute '{name}'"
         raise AttributeError(message, name=name, obj=_sys.modules[__name__])

@@ -3,7 +3,8 @@
 `TiltError` is what a user may catch. A `QueryError` is about the query and has a code,
 a place and a way out; `QueryErrors` is all of them for one text. A `DataError` is about
 what was bound to a query and names the input, the column and the first bad row, or the
-key over which a run failed. A bug of ours is an `AssertionError` and never one of
+key over which a run failed; a `StateError` is about the saved state of a live query. A
+bug of ours is an `AssertionError` and never one of
 these.
 """
 
@@ -119,6 +120,10 @@ class DataError(TiltError):
         self.column = column
         self.row = row
         self.key = key
+
+
+class StateError(TiltError):
+    """The saved state of a live query that cannot be used: damaged, or of another."""
 
 
 class UnknownArgumentError(DataError, TypeError):

@@ -356,6 +356,19 @@ def test_a_pipe_gets_rows_at_once_and_keeps_open() -> None:
     assert pi.open_stream(arrow.getvalue()).read_all().to_pydict() == {"x": [1]}
 
 
+def test_the_standard_output_of_a_notebook_takes_text(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stream = io.StringIO()
+    monkeypatch.setattr("sys.stdout", stream)
+    sink = sinks.stdout()
+    sink.write(pa.table({"x": ["φ"]}))
+    sink.close()
+    assert stream.getvalue() == '{"x": "φ"}\n'
+    with pytest.raises(TiltError, match="takes text alone"):
+        sinks.stdout("arrow")
+
+
 def test_a_function_is_called_with_tables_that_have_rows() -> None:
     tables: list[pa.Table] = []
     sink = sinks.call(tables.append)

@@ -14,7 +14,7 @@ from tiltpy.live.sinks.callable_sink import CallableSink
 from tiltpy.live.sinks.encoder import GROWING
 from tiltpy.live.sinks.file_sink import FileSink, check_growing
 from tiltpy.live.sinks.parquet_folder import ParquetFolder
-from tiltpy.live.sinks.pipe_sink import PipeSink
+from tiltpy.live.sinks.pipe_sink import PipeSink, TextPipe
 from tiltpy.live.sinks.sink import Sink
 from tiltpy.runtime.arrow.formats import for_pipes, named_format
 
@@ -61,4 +61,9 @@ def stdout(format: str = "jsonl") -> Sink:
     form = for_pipes(named_format(format))
     if form.name not in GROWING or form.compression is not None:
         raise TiltError(f"stdout('{format}'): use 'jsonl', 'csv', 'tsv' or 'arrow'")
-    return PipeSink(sys.stdout.buffer, form)
+    stream = getattr(sys.stdout, "buffer", None)
+    if stream is None:  # that of a notebook has text alone
+        if not form.is_text:
+            raise TiltError("stdout('arrow'): this standard output takes text alone")
+        stream = TextPipe(sys.stdout)
+    return PipeSink(stream, form)

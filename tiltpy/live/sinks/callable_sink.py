@@ -30,4 +30,4 @@ class CallableSink:
         """Do nothing."""
 
     def __repr__(self) -> str:
-        return f"<sink {getattr(self._function, '__name__', self._function)}>"
+        return str(getattr(self._function, "__name__", self._function))

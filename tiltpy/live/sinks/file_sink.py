@@ -40,6 +40,11 @@ class FileSink:
         """Cut the file behind a position; None: make it anew."""
         self._file.restore(position)
 
+    def is_empty(self) -> bool:
+        """Tell whether the file is not there, or has no bytes."""
+        path = self._file.path
+        return not path.is_file() or not path.stat().st_size
+
     def close(self) -> None:
         """End the file; an Arrow stream gets its end, which `restore` cuts off."""
         if self._file.size and self._encoder.tail:
@@ -47,7 +52,7 @@ class FileSink:
         self._file.release()
 
     def __repr__(self) -> str:
-        return f"<sink {self._file.path}>"
+        return str(self._file.path)
 
 
 def check_growing(path: Path, form: FileFormat | None = None) -> FileFormat:

@@ -131,6 +131,10 @@ class ParquetFolder:
             raise self._not_written(error) from error
         self._visible = self._files
 
+    def is_empty(self) -> bool:
+        """Tell whether no file of ours is there, also none that is hidden."""
+        return not self._folder.is_dir() or not self._list_files()
+
     def close(self) -> None:
         """Remove the file that is not complete."""
         self._rows.abandon()
@@ -143,7 +147,7 @@ class ParquetFolder:
         )
 
     def __repr__(self) -> str:
-        return f"<sink {self._folder}/>"
+        return str(self._folder)
 
 
 class _RowGroups:

@@ -1,11 +1,26 @@
 """Rows to a stream of bytes that nobody can take back: the standard output."""
 
-from typing import BinaryIO
+from typing import BinaryIO, TextIO
 
 import pyarrow as pa
 
 from tiltpy.live.sinks.encoder import TableEncoder
 from tiltpy.runtime.arrow.formats import FileFormat
+
+
+class TextPipe:
+    """A stream of text that takes the bytes of whole lines."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, content: bytes | memoryview) -> None:
+        """Write lines, in UTF-8."""
+        self._stream.write(bytes(content).decode())
+
+    def flush(self) -> None:
+        """Hand over what is buffered."""
+        self._stream.flush()
 
 
 class PipeSink:
@@ -15,7 +30,7 @@ class PipeSink:
     least once. A new process begins a new stream, header first.
     """
 
-    def __init__(self, stream: BinaryIO, form: FileFormat) -> None:
+    def __init__(self, stream: BinaryIO | TextPipe, form: FileFormat) -> None:
         self._stream = stream
         self._encoder = TableEncoder(form)
         self._has_begun = False
@@ -44,4 +59,4 @@ class PipeSink:
         self._stream.flush()
 
     def __repr__(self) -> str:
-        return f"<sink {getattr(self._stream, 'name', 'of a stream')}>"
+        return str(getattr(self._stream, "name", "<stream>"))

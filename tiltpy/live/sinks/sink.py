@@ -36,3 +36,11 @@ class CommittingSink(Sink, Protocol):
 
     def commit(self) -> None:
         """Publish the rows up to the last `flush`, whose position is durable now."""
+
+
+@runtime_checkable
+class LastingSink(Sink, Protocol):
+    """A sink whose rows outlast the process that wrote them."""
+
+    def is_empty(self) -> bool:
+        """Tell whether it has no rows yet."""

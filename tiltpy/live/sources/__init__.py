@@ -1,15 +1,19 @@
 """Sources: where the rows of a live query come from.
 
 A source of your own is an iterable of `Batch`es with a method `seek`; see `RowSource`.
+Sources of text take `delimiter=";"`, `decimal=","` and `date_format="%d.%m.%Y"`, as on
+the command line.
 """
 
+import os
 import sys
 from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
+from typing import TypedDict, Unpack
 
 from tiltpy.argument_checks import check_path
-from tiltpy.errors import DataError, TiltError
+from tiltpy.errors import ArgumentError, DataError, TiltError
 from tiltpy.live.sources.file_source import FileSource
 from tiltpy.live.sources.folder_source import SETTLED, FolderSource
 from tiltpy.live.sources.frame_source import Frames, FrameSource
@@ -26,6 +30,14 @@ __all__ = [
 PathArgument = str | PathLike[str]
 
 
+class StyleOptions(TypedDict, total=False):
+    """The style of values in text files, as on the command line."""
+
+    delimiter: str | None
+    decimal: str
+    date_format: str | None
+
+
 def frames(frames: Frames | Callable[[], Frames]) -> RowSource:
     """Take frames from an iterator, an async iterator, or a function that makes one.
 
@@ -37,22 +49,22 @@ def frames(frames: Frames | Callable[[], Frames]) -> RowSource:
 
 
 def file(
-    path: PathArgument, *, format: str | None = None, style: TextStyle | None = None
+    path: PathArgument, *, format: str | None = None, **style: Unpack[StyleOptions]
 ) -> RowSource:
     """Read a file that is complete: Parquet, Arrow, CSV, TSV or JSON lines."""
     checked = check_path("path", path)
     form = _read_format(checked, format)
     if not checked.is_file():
         raise DataError(f"{checked}: there is no such file")
-    return FileSource(checked, form, style)
+    return FileSource(checked, form, _read_style(style))
 
 
 def tail(
     path: PathArgument,
     *,
     format: str | None = None,
-    style: TextStyle | None = None,
     follow: bool = True,
+    **style: Unpack[StyleOptions],
 ) -> RowSource:
     """Follow a file that grows: JSON lines, CSV or TSV.
 
@@ -66,7 +78,7 @@ def tail(
             f"{checked}: only text that is not compressed can be followed: JSON lines, "
             "CSV or TSV; put files of other formats into a folder, and read that"
         )
-    return TailSource(checked, form, style, follow=follow)
+    return TailSource(checked, form, _read_style(style), follow=follow)
 
 
 def folder(
@@ -74,9 +86,9 @@ def folder(
     pattern: str = "*",
     *,
     format: str | None = None,
-    style: TextStyle | None = None,
     follow: bool = True,
     settled: float = SETTLED,
+    **style: Unpack[StyleOptions],
 ) -> RowSource:
     """Read the files of a folder, each once in order of name, and those that arrive.
 
@@ -89,14 +101,21 @@ def folder(
     form = None if format is None else named_format(format)
     if not checked.is_dir():
         raise DataError(f"{checked}: there is no such directory")
-    return FolderSource(checked, pattern, form, style, follow=follow, settled=settled)
+    return FolderSource(
+        checked,
+        pattern,
+        form,
+        _read_style(style),
+        follow=follow,
+        settled=settled,
+    )
 
 
 def stdin(
     *,
     format: str | None = None,
-    style: TextStyle | None = None,
     resume: Resume = "refuse",
+    **style: Unpack[StyleOptions],
 ) -> RowSource:
     """Read the standard input as it comes: JSON lines, CSV or an Arrow stream.
 
@@ -106,7 +125,9 @@ def stdin(
     if sys.stdin is None:
         raise DataError("-: the standard input is closed")
     form = None if format is None else named_format(format)
-    return PipeSource(sys.stdin.buffer, "<stdin>", form, style, resume=resume)  # type: ignore[arg-type]
+    # A thread may wait in it when the process ends, which would wait for `sys.stdin`.
+    pipe = os.fdopen(os.dup(sys.stdin.fileno()), "rb")
+    return PipeSource(pipe, "<stdin>", form, _read_style(style), resume=resume)
 
 
 def replay(
@@ -138,3 +159,13 @@ def replay(
 
 def _read_format(path: Path, name: str | None) -> FileFormat:
     return format_of(path) if name is None else named_format(name)
+
+
+def _read_style(style: StyleOptions) -> TextStyle:
+    known = StyleOptions.__optional_keys__
+    for name in style:
+        if name not in known:
+            raise ArgumentError(
+                f"there is no option '{name}'; text has {', '.join(sorted(known))}"
+            )
+    return TextStyle(**style)

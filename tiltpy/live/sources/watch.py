@@ -27,8 +27,11 @@ class FolderWatch:
         """Wait for a change, or `longest` seconds; soon over once it is stopped."""
         if self._changes is None or longest < PATIENCE:
             self._stopped.wait(min(self._poll, longest))
-        elif next(self._changes, None) is None:  # the watch has ended
-            self._changes = None
+        else:
+            try:
+                next(self._changes)
+            except (OSError, StopIteration):  # the system watches no more folders
+                self._changes = None
 
 
 def _watch(folder: Path, stopped: Event) -> Iterator[object] | None:

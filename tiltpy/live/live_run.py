@@ -1,0 +1,232 @@
+"""The loop of a live run: what has come is pushed, what is final is written.
+
+Everything happens between two takes: rows are pushed, their results written, and when a
+checkpoint is due, the sinks are flushed at known positions before the checkpoint that
+has these positions is made durable. So a checkpoint never says more than sinks hold.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from tiltpy.live.end_signals import EndSignal, defer_signals
+from tiltpy.live.intake import Delivery, Intake
+from tiltpy.live.sinks.sink import CommittingSink, Position, Sink
+from tiltpy.live.sources.source import RowSource
+from tiltpy.live.state_folder import Checkpoint, Identity, StateFolder
+from tiltpy.live.timers import Intervals, Timers
+from tiltpy.live_session import LiveSession, Update
+from tiltpy.types import NANOSECONDS, Unit
+
+OnUpdate = Callable[[Update], object]
+
+
+@dataclass(slots=True)
+class LiveOutcome:
+    """The work of a live run since it was started.
+
+    `finished`: whether its sources have ended and all is final. `rows`: the rows that
+    were written, by output. `late`: the rows that came late, by input, whatever became
+    of them; also those before it was started.
+    """
+
+    finished: bool = False
+    rows: dict[str, int] = field(default_factory=dict)
+    late: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Destinations:
+    """The sinks of a run: those of outputs, and those of the late rows of inputs."""
+
+    outputs: Mapping[str, Sink]
+    late: Mapping[str, Sink]
+
+    def by_name(self) -> dict[str, Sink]:
+        """Name all sinks as a checkpoint does."""
+        late = {f"late:{name}": sink for name, sink in self.late.items()}
+        return {**self.outputs, **late}
+
+
+@dataclass(frozen=True, slots=True)
+class StateOwner:
+    """The folder of checkpoints, and the run that they belong to."""
+
+    folder: StateFolder
+    identity: Identity
+
+
+class LiveRun:
+    """One session between its sources and sinks."""
+
+    def __init__(
+        self,
+        session: LiveSession,
+        sources: Mapping[str, RowSource],
+        destinations: Destinations,
+        intervals: Intervals,
+        *,
+        unit: Unit | None = None,
+        saving: StateOwner | None = None,
+        positions: Mapping[str, Position] | None = None,
+        on_update: OnUpdate | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._session = session
+        self._sources = sources
+        self._destinations = destinations
+        self._intervals = intervals
+        self._unit = unit
+        self._saving = saving
+        self._positions = dict(positions or {})
+        self._on_update = on_update
+        self._timers = Timers(intervals, clock)
+        self._open_inputs = set(sources)
+        self._has_changed = False
+        """Whether anything came since the last checkpoint."""
+        self.outcome = LiveOutcome()
+
+    def run(self, *, until_end: bool) -> None:
+        """Run until the sources end, or a signal does."""
+        intake = Intake(self._sources)
+        try:
+            with defer_signals(intake.wake) as ending:
+                intake.start()
+                self._loop(intake, ending)
+                if until_end and not self._open_inputs:
+                    self._finish()
+                self.checkpoint()
+                self._count_late()
+        finally:
+            intake.stop()
+
+    def _loop(self, intake: Intake, ending: EndSignal) -> None:
+        while self._open_inputs and not ending.is_near:
+            deliveries = intake.take(self._timers.wait(changed=self._has_changed))
+            self._feed(deliveries)
+            if self._open_inputs and not ending.is_near:
+                self._keep_time()
+
+    # Rows in
+
+    def _feed(self, deliveries: Iterable[Delivery]) -> None:
+        """Push what has come, as much at once as promises allow."""
+        pending: dict[str, list[pa.Table]] = {}
+        for delivery in deliveries:
+            name = delivery.input
+            if delivery.error is not None:
+                raise delivery.error
+            self._timers.note_rows(name)
+            self._has_changed = True
+            if delivery.ended:
+                self._push(pending)
+                self._end(name)
+                continue
+            self._positions[name] = delivery.position
+            if delivery.rows is not None and delivery.rows.num_rows:
+                pending.setdefault(name, []).append(delivery.rows)
+            if delivery.promise is not None:
+                self._push(pending)
+                self._write(self._session.advance(**{name: delivery.promise}))
+        self._push(pending)
+
+    def _push(self, pending: dict[str, list[pa.Table]]) -> None:
+        """Push the tables of each input, joined where they have one schema."""
+        while pending:
+            frames = {name: _take_alike(tables) for name, tables in pending.items()}
+            for name in [name for name, tables in pending.items() if not tables]:
+                del pending[name]
+            self._write(self._session.push(**frames))
+
+    def _end(self, name: str) -> None:
+        """Have an input that has ended hold nothing back."""
+        self._open_inputs.discard(name)
+        self._timers.drop(name)
+        if self._open_inputs:
+            self._write(self._session.idle(name))
+
+    def _finish(self) -> None:
+        self._write(self._session.finish(), last=True)
+        self.outcome.finished = self._has_changed = True
+
+    def _count_late(self) -> None:
+        for name, counts in self._session.counts.items():
+            self.outcome.late[name] = counts.late + counts.adjusted
+
+    # Time
+
+    def _keep_time(self) -> None:
+        """Do what is due by the clock."""
+        if idle := self._timers.take_idle():
+            self._write(self._session.idle(*idle))
+            self._has_changed = True
+        if beats := self._timers.take_beats():
+            promises = {name: self._promise(name) for name in beats}
+            self._write(self._session.advance(**promises))
+            self._has_changed = True
+        if self._has_changed and self._timers.is_checkpoint_due():
+            self.checkpoint()
+
+    def _promise(self, name: str) -> int:
+        """Find the tick up to which an input is complete by the wall clock."""
+        assert self._unit is not None
+        behind = int(self._intervals.heartbeat[name] * NANOSECONDS["s"])
+        return (read_clock() - behind) // NANOSECONDS[self._unit]
+
+    # Results out
+
+    def _write(self, update: Update, *, last: bool = False) -> None:
+        """Write what is final, and the late rows.
+
+        Tables without rows are left out, but for the last ones, which have a header.
+        """
+        for name, sink in self._destinations.outputs.items():
+            table: Any = update[name].final.to_arrow()
+            if table.num_rows or last:
+                sink.write(table)
+            count = self.outcome.rows.get(name, 0)
+            self.outcome.rows[name] = count + table.num_rows
+        for name, table in update.late.items():
+            if name in self._destinations.late and table.num_rows:
+                self._destinations.late[name].write(table)
+        if self._on_update is not None:
+            self._on_update(update)
+
+    def checkpoint(self) -> None:
+        """Make a checkpoint of what was pushed and written."""
+        sinks = self._destinations.by_name()
+        flushed = {name: sink.flush() for name, sink in sinks.items()}
+        if self._saving is not None:
+            finished = self.outcome.finished
+            session = None if finished else bytes(self._session.save())
+            self._saving.folder.write(
+                Checkpoint(
+                    self._saving.identity,
+                    dict(self._positions),
+                    flushed,
+                    session,
+                    finished,
+                )
+            )
+        for sink in sinks.values():
+            if isinstance(sink, CommittingSink):
+                sink.commit()
+        self._has_changed = False
+        self._timers.note_checkpoint()
+
+
+def read_clock() -> int:
+    """Read the wall clock: nanoseconds since 1970 in UTC."""
+    return time.time_ns()
+
+
+def _take_alike(tables: list[pa.Table]) -> pa.Table:
+    """Take the first tables that have one schema, as one table."""
+    count = 1
+    while count < len(tables) and tables[count].schema.equals(tables[0].schema):
+        count += 1
+    taken, tables[:count] = tables[:count], []
+    return taken[0] if count == 1 else pa.concat_tables(taken)

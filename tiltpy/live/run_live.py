@@ -1,0 +1,297 @@
+"""`run_live`: a query between sources and sinks, with checkpoints to resume from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from tiltpy.api import CompiledQuery
+from tiltpy.argument_checks import check_argument, check_path, whole_number
+from tiltpy.errors import ArgumentError, StateError, TiltError
+from tiltpy.ingress import Ingress, ingress
+from tiltpy.live.live_run import (
+    Destinations,
+    LiveOutcome,
+    LiveRun,
+    OnUpdate,
+    StateOwner,
+)
+from tiltpy.live.sinks.sink import LastingSink, Sink
+from tiltpy.live.sources.source import ExpectedInput, RowSource, TypedSource
+from tiltpy.live.state_folder import Checkpoint, Identity, StateFolder
+from tiltpy.live.timers import NEVER, Intervals
+from tiltpy.live_session import LiveSession
+from tiltpy.messages import closest
+from tiltpy.time_literals import Length, ticks_of
+from tiltpy.types import NANOSECONDS, Unit
+
+Sources = Mapping[str, RowSource]
+Sinks = Mapping[str, Sink]
+Waits = Mapping[str, Length]
+
+
+def run_live(
+    query: CompiledQuery | LiveSession,
+    *,
+    sources: Sources,
+    into: Sinks,
+    late: Sinks | None = None,
+    state: str | Path | None = None,
+    checkpoint: Length | None = "1s",
+    idle: Waits | None = None,
+    heartbeat: Waits | None = None,
+    until_end: bool = True,
+    on_update: OnUpdate | None = None,
+    **live: object,
+) -> LiveOutcome:
+    """Run a query over sources as their rows come, and write what is final to sinks.
+
+    `sources` has a source for each input, `into` a sink for each output that is wanted,
+    `late` one for the late rows of each input with `ingress(late="side")`. All else is
+    as in `query.live`: `trades=tilt.ingress(reorder="5s")`, `start`, `params`. In the
+    place of the query may be a session that is open; it has no `state`.
+
+    `state` is a folder for checkpoints. After a crash the same call goes on from the
+    last one, and the files of the sinks become what they would be without the crash. A
+    run that has finished does nothing any more. `checkpoint` is the time between two of
+    them, on the wall clock; None: there is one at the end alone.
+
+    `idle` is how long an input may have no rows, on the wall clock, until it no longer
+    holds back the outputs. `heartbeat` promises of an input that it is complete up to
+    the wall clock, less so much. `on_update` is called with each update, after its rows
+    were written.
+
+    It ends when all sources have ended, and then takes that as the promise that no row
+    will come; with `until_end=False` it takes nothing as final that is not. Ctrl-C
+    makes a checkpoint and leaves.
+
+    Raises `StateError` if the folder is in use, damaged, or of another query.
+    """
+    intervals = Intervals(
+        NEVER if checkpoint is None else _seconds("checkpoint", checkpoint),
+        {name: _seconds("idle", wait) for name, wait in (idle or {}).items()},
+        {name: _seconds("heartbeat", wait) for name, wait in (heartbeat or {}).items()},
+    )
+    destinations = Destinations(into, late or {})
+    if isinstance(query, LiveSession):
+        if state is not None or live:
+            found = "state" if state is not None else next(iter(live))
+            raise ArgumentError(
+                f"run_live() of a session takes no {found}=; give the query instead"
+            )
+        plan = _Plan.of_session(query)
+    else:
+        check_argument("query", query, CompiledQuery, "a query or a session")
+        plan = _Plan.of_query(query, live)
+    plan.check(sources, destinations, intervals)
+    with ExitStack() as stack:
+        run = _start(plan, sources, destinations, intervals, state, on_update, stack)
+        if not run.outcome.finished:
+            run.run(until_end=until_end)
+    return run.outcome
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """A query to run, with the arguments of `query.live`, or a session."""
+
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    late: frozenset[str]
+    """The inputs that give their late rows back."""
+    expected: Mapping[str, ExpectedInput]
+    session: LiveSession | None = None
+    query: CompiledQuery | None = None
+    arguments: Mapping[str, object] | None = None
+
+    @classmethod
+    def of_session(cls, session: LiveSession) -> _Plan:
+        """Plan to go on with a session that is open."""
+        inputs = tuple(session.counts)
+        return cls(inputs, (), frozenset(inputs), {}, session=session)
+
+    @classmethod
+    def of_query(cls, query: CompiledQuery, arguments: Mapping[str, object]) -> _Plan:
+        """Plan to open a session of a query."""
+        params: Any = arguments.get("params")
+        if params is not None:
+            query = query.with_params(params)
+        arguments = {name: v for name, v in arguments.items() if name != "params"}
+        unit = query.query.unit
+        ways: dict[str, Ingress] = {}
+        for declared in query.query.inputs:
+            if query.inputs[declared.name].needed:
+                way: Any = arguments.get(declared.name, ingress())
+                check_argument(declared.name, way, Ingress, "ingress(...)")
+                ways[declared.name] = way
+        expected = {
+            declared.name: ExpectedInput(
+                declared, ways[declared.name].options(unit).binding, unit
+            )
+            for declared in query.query.inputs
+            if declared.name in ways
+        }
+        late = frozenset(name for name, way in ways.items() if way.late == "side")
+        outputs = tuple(query.query.outputs)
+        return cls(
+            tuple(ways), outputs, late, expected, query=query, arguments=arguments
+        )
+
+    def check(
+        self, sources: Sources, destinations: Destinations, intervals: Intervals
+    ) -> None:
+        """Refuse names that there are not, and inputs without a source."""
+        for option, names in (
+            ("sources", sources),
+            ("late", destinations.late),
+            ("idle", intervals.idle),
+            ("heartbeat", intervals.heartbeat),
+        ):
+            _check_names(option, names, self.inputs)
+        if self.query is not None:
+            _check_names("into", destinations.outputs, self.outputs)
+        if missing := [name for name in self.inputs if name not in sources]:
+            raise ArgumentError(
+                f"run_live(): input '{missing[0]}' has no source; give one: "
+                f"sources={{'{missing[0]}': tilt.sources...}}"
+            )
+        for name in destinations.late:
+            if name not in self.late:
+                raise ArgumentError(
+                    f"late: input '{name}' does not give its late rows back; open it "
+                    f"by {name}=tilt.ingress(late='side')"
+                )
+        if intervals.heartbeat and self.unit is None:
+            raise TiltError(
+                "heartbeat: the ticks of the query have no unit, so the clock says "
+                "nothing of them; write `unit s` into the query"
+            )
+
+    @property
+    def unit(self) -> Unit | None:
+        """The tick of the query; None for a session."""
+        return None if self.query is None else self.query.query.unit
+
+    def open_session(self, saved: bytes | None) -> LiveSession:
+        """Open the session, as it was saved."""
+        if self.session is not None:
+            return self.session
+        assert self.query is not None
+        arguments = dict(self.arguments or {})
+        if saved is not None:
+            arguments["resume"] = saved
+        return self.query.live(**arguments)  # type: ignore[arg-type]
+
+    def identity(self) -> Identity:
+        """Identify the query by all that its results depend on."""
+        from importlib.metadata import version  # noqa: PLC0415 - late
+
+        assert self.query is not None
+        ways = {name: each.binding for name, each in self.expected.items()}
+        others = {name: repr(value) for name, value in (self.arguments or {}).items()}
+        text = repr((str(self.query), ways, sorted(others.items())))
+        return Identity(version("tiltpy"), sha256(text.encode()).hexdigest())
+
+
+def _start(
+    plan: _Plan,
+    sources: Sources,
+    destinations: Destinations,
+    intervals: Intervals,
+    state: str | Path | None,
+    on_update: OnUpdate | None,
+    stack: ExitStack,
+) -> LiveRun:
+    """Open a run, as its last checkpoint says; `stack` closes what is open.
+
+    Nothing is changed where something does not fit.
+    """
+    saving, saved = None, None
+    if state is not None:
+        folder = StateFolder(check_path("state", state))
+        stack.callback(folder.close)
+        folder.open()
+        saving = StateOwner(folder, plan.identity())
+        saved = folder.read(saving.identity)
+    sinks = destinations.by_name()
+    if saved is not None:
+        _check_places(saving, "sources", saved.sources, sources)
+        _check_places(saving, "sinks", saved.sinks, sinks)
+    elif saving is not None:
+        _check_empty(saving, sinks)
+    session = plan.open_session(None if saved is None else saved.session)
+    stack.callback(session.close)
+    for name, source in sources.items():
+        if isinstance(source, TypedSource) and name in plan.expected:
+            source.expect(plan.expected[name])
+        source.seek(None if saved is None else saved.sources[name])
+    for name, sink in sinks.items():
+        stack.callback(sink.close)
+        sink.restore(None if saved is None else saved.sinks[name])
+    if saving is not None and saved is None:
+        flushed = {name: sink.flush() for name, sink in sinks.items()}
+        begun = Checkpoint(saving.identity, dict.fromkeys(sources), flushed)
+        saving.folder.write(begun)
+    run = LiveRun(
+        session,
+        sources,
+        destinations,
+        intervals,
+        unit=plan.unit,
+        saving=saving,
+        positions=dict.fromkeys(sources) if saved is None else saved.sources,
+        on_update=on_update,
+    )
+    run.outcome.finished = saved is not None and saved.finished
+    return run
+
+
+def _check_places(
+    saving: StateOwner | None, what: str, saved: Iterable[str], present: Iterable[str]
+) -> None:
+    """Refuse to resume with other sources or sinks."""
+    assert saving is not None
+    if set(saved) != set(present):
+        names = [", ".join(sorted(names)) or "none" for names in (saved, present)]
+        raise StateError(
+            f"{saving.folder.folder}: was written by a run with the {what} {names[0]}, "
+            f"and this one has {names[1]}; give the same ones, or name another folder"
+        )
+
+
+def _check_empty(saving: StateOwner, sinks: Sinks) -> None:
+    """Refuse to overwrite rows that another state folder may belong to."""
+    for sink in sinks.values():
+        if isinstance(sink, LastingSink) and not sink.is_empty():
+            raise StateError(
+                f"{sink!r} has rows, but {saving.folder.folder} has no checkpoint of "
+                "them; name the state folder that they were written with, or remove "
+                "them"
+            )
+
+
+def _check_names(option: str, names: Iterable[str], known: Iterable[str]) -> None:
+    for name in names:
+        if name not in known:
+            nearest = closest(name, list(known))
+            hint = f"; did you mean '{nearest}'?" if nearest else ""
+            raise ArgumentError(
+                f"{option}: the query has no '{name}'; it has {', '.join(known)}{hint}"
+            )
+
+
+def _seconds(option: str, length: Length) -> float:
+    """Read a length of time on the wall clock."""
+    if whole_number(length) is not None:
+        raise ArgumentError(f"{option}={length!r}: expected a duration, like '5s'")
+    try:
+        nanoseconds = ticks_of(length, "ns")
+    except TiltError as error:
+        raise ArgumentError(f"{option}={length!r}: {error}") from error
+    if nanoseconds < 0:
+        raise ArgumentError(f"{option}={length!r}: expected no negative length")
+    return nanoseconds / NANOSECONDS["s"]
