@@ -248,8 +248,8 @@ def test_inputs_by_key(tilt: Tilt) -> None:
         (
             "",
             2,
-            "say what to do: run, plot, check, explain, fmt, new, lsp or completion "
-            "(see tilt --help)",
+            "say what to do: run, live, plot, check, explain, fmt, new, disorder, "
+            "lsp or completion (see tilt --help)",
         ),
         ("walk", 2, "invalid choice: 'walk'"),
         ("run", 2, "the following arguments are required: QUERY (see tilt run --help)"),

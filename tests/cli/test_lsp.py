@@ -39,5 +39,5 @@ def test_a_word_too_many(tilt: Tilt) -> None:
 
 
 def test_shells_complete_it(tilt: Tilt) -> None:
-    assert tilt("--complete", "l")[1] == "lsp\n"
+    assert tilt("--complete", "l")[1] == "live\nlsp\n"
     assert tilt("--complete", "lsp", "--s")[1] == "--stdio\n"

@@ -111,8 +111,8 @@ def test_help_is_a_command_too(capsys: pytest.CaptureFixture[str]) -> None:
     ("words", "found"),
     [
         (["r"], ["run"]),
-        (["", ], ["run", "plot", "check", "explain", "fmt", "new", "disorder", "lsp",
-                  "completion", "--help", "--version"]),
+        (["", ], ["run", "live", "plot", "check", "explain", "fmt", "new", "disorder",
+                  "lsp", "completion", "--help", "--version"]),
         (["run", "--outp"], ["--output", "--output-format"]),
         (["run", ""], ["@files"]),
         (["run", "up.tilt", "--input", ""], ["m=", "@files"]),

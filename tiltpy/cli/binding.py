@@ -1,10 +1,11 @@
 """The files of a query's inputs, and the options that bind them."""
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from glob import has_magic
 from pathlib import Path
+from typing import Any
 
 import tiltpy as tilt
 from tiltpy.cli import arguments, times
@@ -28,19 +29,24 @@ SPACIOUS = "2GB"
 """Memory with which a run over files reads whole row groups."""
 
 
-def add_binding_arguments(parser: ArgumentParser) -> None:
-    """Add the options that bind a query's inputs."""
+INPUT_FILES = (
+    "the file of an input: .parquet, .arrow, .feather, .csv, .tsv or .jsonl (these "
+    "three also .gz or .zst); - for the standard input. A directory or a pattern of "
+    "Parquet files is read in parts, in order of time. NAME= may be left out if the "
+    "query has one input"
+)
+BINDING = ("time", "lifetime", "column", "order", "by")
+"""The options that say how rows become events."""
+
+
+def add_binding_arguments(
+    parser: ArgumentParser, *, metavar: str = "NAME=FILE", meaning: str = INPUT_FILES
+) -> None:
+    """Add the options that bind a query's inputs; `meaning` is what --input takes."""
     parser.add_argument(
-        "--input",
-        metavar="NAME=FILE",
-        action="append",
-        default=[],
-        help="the file of an input: .parquet, .arrow, .feather, .csv, .tsv or .jsonl "
-        "(these three also .gz or .zst); - for the standard input. A directory or a "
-        "pattern of Parquet files is read in parts, in order of time. NAME= may be "
-        "left out if the query has one input",
+        "--input", metavar=metavar, action="append", default=[], help=meaning
     )
-    for option, value, meaning in (
+    for option, value, explanation in (
         ("--time", "COLUMN", "the column of the timestamps"),
         (
             "--lifetime",
@@ -60,7 +66,7 @@ def add_binding_arguments(parser: ArgumentParser) -> None:
             metavar=f"[NAME=]{value}",
             action="append",
             default=[],
-            help=f"{meaning}. Without NAME= it is for every input",
+            help=f"{explanation}. Without NAME= it is for every input",
         )
     add_text_options(parser)
 
@@ -155,24 +161,49 @@ def bind_files(
     engine reads all files, by `read`.
     """
     names = [declared.name for declared in query.query.inputs]
-    values = {
-        option: arguments.assign(
-            f"--{option}", getattr(args, option), names, bare_is_for_all=True
-        )
-        for option in ("time", "lifetime", "column", "order", "by")
-    }
+    words = read_binding(names, args)
     text_options = TextOptions(names, args)
     return {
         declared.name: _bind_file(
             declared,
             paths[declared.name],
-            {option: texts.get(declared.name) for option, texts in values.items()},
+            words[declared.name],
             text_options,
             query.query.unit,
             read=read,
         )
         for declared in query.query.inputs
         if declared.name in paths
+    }
+
+
+def read_binding(
+    names: Sequence[str], args: Namespace
+) -> dict[str, dict[str, str | None]]:
+    """Read what the options of `BINDING` say of each input."""
+    values = {
+        option: arguments.assign(
+            f"--{option}", getattr(args, option), names, bare_is_for_all=True
+        )
+        for option in BINDING
+    }
+    return {
+        name: {option: texts.get(name) for option, texts in values.items()}
+        for name in names
+    }
+
+
+def convert_binding(
+    words: Mapping[str, str | None], unit: Unit | None
+) -> dict[str, Any]:
+    """Convert what the options say to the arguments of `bind`."""
+    lifetime = words["lifetime"]
+    return {
+        "time": words["time"],
+        "lifetime": None if lifetime is None else times.lifetime(lifetime, unit),
+        "column": words["column"],
+        "order": _split_names(words["order"]),
+        "by": _split_names(words["by"]),
     }
 
 
@@ -189,17 +220,9 @@ def _bind_file(
     *,
     read: Reader | None,
 ) -> BoundFrame:
-    lifetime = words["lifetime"]
 
     def bind(table: object) -> BoundFrame:
-        return tilt.bind(
-            table,
-            time=words["time"],
-            lifetime=None if lifetime is None else times.lifetime(lifetime, unit),
-            column=words["column"],
-            order=_split_names(words["order"]),
-            by=_split_names(words["by"]),
-        )
+        return tilt.bind(table, **convert_binding(words, unit))
 
     if read is not None:
         return bind(read(path))

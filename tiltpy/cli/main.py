@@ -32,6 +32,7 @@ from tiltpy.cli.console import FAILED, report, report_line, report_warning
 from tiltpy.cli.disorder import add_disorder_arguments, disorder
 from tiltpy.cli.explain import add_explain_arguments, explain
 from tiltpy.cli.fmt import add_fmt_arguments, fmt
+from tiltpy.cli.live import add_live_arguments, live
 from tiltpy.cli.lsp import add_lsp_arguments, lsp
 from tiltpy.cli.new import add_new_arguments, new
 from tiltpy.cli.plot import add_plot_arguments, plot
@@ -108,6 +109,7 @@ def build_parser() -> _Parser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     for name, command, add_arguments, summary in (
         ("run", run, add_run_arguments, "run a query over files"),
+        ("live", live, add_live_arguments, "run a query over rows as they come"),
         ("plot", plot, add_plot_arguments, "draw the result of a query"),
         ("check", check, add_check_arguments, "report the errors of queries"),
         ("explain", explain, add_explain_arguments, "show what a query compiles to"),
@@ -213,8 +215,8 @@ def _dispatch(argv: Sequence[str] | None) -> int:
         return 0
     if not hasattr(args, "command"):
         parser.error(
-            "say what to do: run, plot, check, explain, fmt, new, disorder, lsp or "
-            "completion"
+            "say what to do: run, live, plot, check, explain, fmt, new, disorder, "
+            "lsp or completion"
         )
     command: Callable[..., int] = args.command
     with warnings.catch_warnings():

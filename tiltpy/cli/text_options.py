@@ -74,6 +74,10 @@ class TextOptions:
         """Return the format that an option says; None if none does."""
         return self._formats.get(name)
 
+    def style(self, name: str) -> TextStyle:
+        """Return how an input writes its values."""
+        return self._styles[name]
+
     def source(self, name: str, path: Path) -> TableSource:
         """Make the source of an input, and read the standard input."""
         form, style = self._formats.get(name), self._styles[name]
