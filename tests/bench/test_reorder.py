@@ -11,11 +11,11 @@ from bench.reports import reorder
 from bench.workloads.disorder import DISORDERS, Disorder
 from tiltpy.runtime.arrivals.waiting_rows import TimedRows
 
-OPTIONS = BenchOptions(20_000, 2, 2, (1,), ())
+OPTIONS = BenchOptions(6_000, 2, 1, (1,), ())
 IN_ORDER, MOVED, SERVERS, _ = DISORDERS
 
 
-@pytest.mark.parametrize("rows", [100, 10_000])
+@pytest.mark.parametrize("rows", [100, 3_000])
 @pytest.mark.parametrize("disorder", [IN_ORDER, MOVED, SERVERS])
 def test_both_buffers_release_the_same_rows(disorder: Disorder, rows: int) -> None:
     line = reorder._line(disorder, rows, OPTIONS)
@@ -33,7 +33,7 @@ def test_other_rows_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
             ]
 
     monkeypatch.setitem(reorder.BUFFERS, "two buffers", Unstable)
-    line = reorder._line(MOVED, 10_000, OPTIONS)
+    line = reorder._line(MOVED, 3_000, OPTIONS)
     assert line.endswith("release other rows")
 
 

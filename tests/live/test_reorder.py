@@ -174,3 +174,15 @@ def test_memory_is_that_of_what_waits() -> None:
         buffer.release(number)
     assert len(buffer) < 10
     assert buffer.bytes < 10_000_000
+
+
+def test_memory_of_runs_goes_with_them() -> None:
+    buffer, count = ReorderBuffer(), 300_000
+    rows = pa.table({"number": np.arange(count)})
+    buffer.add(np.arange(count), rows)
+    buffer.add(np.array([5]), rows.slice(0, 1))
+    assert buffer.bytes > 1 << 24
+    buffer.release(count - 1)
+    buffer.add(np.arange(count, count + 10), rows.slice(0, 10))
+    buffer.release(count + 10)
+    assert buffer.bytes < 1 << 24

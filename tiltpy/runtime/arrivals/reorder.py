@@ -15,6 +15,9 @@ from tiltpy.runtime.ingest.sort_block import BLOCK_ROWS
 RETRIED = 16
 """Runs are left when so many rows for each that waits have been added to them."""
 
+MOST_IDLE_BYTES = 1 << 24
+"""Memory of runs that is kept for the next ones."""
+
 
 class ReorderBuffer:
     """Rows that wait until no row to come can start before them.
@@ -117,3 +120,5 @@ class ReorderBuffer:
         if self._in_runs.count:
             self._in_order.append(self._in_runs.copy_rows())
         self._in_runs.clear()
+        if self._in_runs.bytes > MOST_IDLE_BYTES:
+            self._in_runs = RowsInRuns()
