@@ -4,6 +4,7 @@ import re
 import sys
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 from sphinx.application import Sphinx
 
@@ -21,7 +22,6 @@ extensions = [
     "sphinx_design",
 ]
 exclude_patterns = ["_build"]
-highlight_language = "tilt"
 default_role = "literal"  # docstrings are written as Markdown
 myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist"]
 myst_heading_anchors = 3
@@ -41,6 +41,9 @@ autodoc_typehints_format = "short"
 autodoc_preserve_defaults = True
 maximum_signature_line_length = 60
 
+_QUERY = re.compile(r"^ *(~|(input|unit|def|reduction|distinct) [~\w])", re.MULTILINE)
+"""What a line of a query begins with."""
+
 
 def _mark_code(
     _app: Sphinx,
@@ -57,14 +60,19 @@ def _mark_code(
 
 
 def _code_block(found: re.Match[str]) -> str:
-    language = (
-        "tilt"
-        if re.search(r"^ *(~|input |unit )", found[1], re.MULTILINE)
-        else "python"
-    )
+    language = "tilt" if _QUERY.search(found[1]) else "python"
     return f".. code-block:: {language}\n\n{found[1]}"
+
+
+def _colour_queries(_app: Sphinx, page: Any) -> None:
+    """Colour the indented queries of a page, which Markdown gives no language."""
+    for node in page.findall():
+        is_plain = node.tagname == "literal_block" and node.get("language") == "none"
+        if is_plain and _QUERY.search(node.astext()):
+            node["language"] = "tilt"
 
 
 def setup(app: Sphinx) -> None:
     """Connect the hooks."""
+    app.connect("doctree-read", _colour_queries)
     app.connect("autodoc-process-docstring", _mark_code)
