@@ -29,7 +29,7 @@ def assert_same(
     *,
     exact: bool,
 ) -> None:
-    """The same outputs, snapshots and values.
+    """Check that outputs, snapshots and values are the same.
 
     With `exact`, values agree to the bit (NaN is NaN, -0.0 is not 0.0) but where an
     output depends on something that rounds (`is_rough`); else floats agree to a
@@ -63,7 +63,7 @@ def first_difference(
     *,
     exact: bool,
 ) -> str | None:
-    """What differs first between two lists of snapshots, or None."""
+    """Return what differs first between two lists of snapshots, or None."""
     for i, (one, other) in enumerate(zip(found, expected, strict=False)):
         if one[:2] != other[:2]:
             return f"snapshot {i} is {one}, expected {other}"

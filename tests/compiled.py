@@ -82,7 +82,7 @@ class Setting:
 
     @property
     def costs(self) -> Costs:
-        """Where strategies become cheaper than others."""
+        """Return where strategies become cheaper than others."""
         return SMALL_COSTS if self.small else USERS_COSTS
 
     def options(self, costs: Costs | None = None) -> CompileOptions:
@@ -171,7 +171,7 @@ def run_compiled(case: Case, setting: Setting) -> dict[str, list[Snapshot]]:
 
 @lru_cache(maxsize=4)
 def compiler_of(query: Query, options: CompileOptions) -> Compiler:
-    """The same one for all rows of a test, and for all its chunks."""
+    """Make the same one for all rows of a test, and for all its chunks."""
     return Compiler(query, options)
 
 

@@ -42,13 +42,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def update_golden(request: pytest.FixtureRequest) -> bool:
-    """Whether golden texts are to be rewritten."""
+    """Return whether golden texts are to be rewritten."""
     return bool(request.config.getoption("--update-golden"))
 
 
 @pytest.fixture
 def deep(request: pytest.FixtureRequest) -> bool:
-    """Whether this is the long run."""
+    """Return whether this is the long run."""
     return bool(request.config.getoption("--deep"))
 
 

@@ -20,7 +20,7 @@ MOST = 500
 def try_all(
     cases: Sequence[int], attempt: Callable[[int], str]
 ) -> dict[int, str | signal.Signals]:
-    """What `attempt` says of each case, or the signal that ended its process."""
+    """Return what `attempt` says of each case, or the signal that ended its process."""
     found: dict[int, str | signal.Signals] = {}
     rest = list(cases)
     while rest:

@@ -219,7 +219,7 @@ def table_of(one: KeyedInput, chunk_rows: int) -> pa.Table:
 
 
 def binding_of(one: KeyedInput, table: pa.Table) -> InputBinding:
-    """How the table is bound."""
+    """Return how the table is bound."""
     scalar = one.in_column or not isinstance(one.declared.type, Struct)
     return InputBinding(
         table,
@@ -234,7 +234,7 @@ def binding_of(one: KeyedInput, table: pa.Table) -> InputBinding:
 
 
 def check_keyed(case: KeyedCase, setting: KeyedSetting, *, exact: bool) -> str | None:
-    """What differs between the interpreter and machine code, if anything."""
+    """Return what differs between the interpreter and machine code, if anything."""
     expected = case.expected()
     found = run_keyed(case, setting)
     for name in case.query.outputs:

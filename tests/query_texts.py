@@ -25,7 +25,7 @@ SECTION_5_2 = """
 
 
 def ascii_of(text: str) -> str:
-    """The same text in ASCII."""
+    """Make the same text in ASCII."""
     return text.replace("φ", "phi").replace("∞", "inf").replace("⊕", "reduce")
 
 

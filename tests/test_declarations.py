@@ -1,4 +1,4 @@
-"""What a query declares, as Python shows it."""
+"""Tests of what a query declares, as Python shows it."""
 
 import pyarrow as pa
 import pytest

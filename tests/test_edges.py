@@ -1,4 +1,4 @@
-"""Where tiltpy meets its surroundings: wrong arguments, terminals, streams."""
+"""Tests of where tiltpy meets its surroundings: wrong arguments, terminals, streams."""
 
 import os
 import subprocess

@@ -31,14 +31,14 @@ def outcome_of(
     threads: int = 1,
     times: bool = False,
 ) -> Outcome:
-    """What C finds."""
+    """Return what C finds."""
     peer = c_peers.peer(workload, streams, threads=threads, times=times)
     assert peer is not None
     return peer.outcome(peer.run())
 
 
 def check(workload: Workload, streams: dict[str, Stream]) -> Table:
-    """What tiltpy finds, and C too."""
+    """Check that tiltpy finds what C does."""
     right = table_of(Subject(workload, streams).run(1))
     exact = workload.name not in ROUNDED
     assert difference(right, outcome_of(workload, streams), exact=exact) is None

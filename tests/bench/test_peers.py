@@ -35,7 +35,7 @@ def streams_of(workload: Workload) -> dict[str, Stream]:
 
 @cache
 def result_of(workload: Workload) -> Table:
-    """What tiltpy finds, once for all peers."""
+    """Return what tiltpy finds, once for all peers."""
     return table_of(Subject(workload, streams_of(workload)).run(1))
 
 

@@ -37,14 +37,14 @@ MADE, FOUND = "1 1 1", "0 0 0"
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where kernels are kept; empty so far."""
+    """Return where kernels are kept; empty so far."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
     return tmp_path / "caches" / "tiltpy" / "compiled"
 
 
 @pytest.fixture
 def compiled(folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
-    """How many kernels were compiled: that of `compile_object`."""
+    """Return how many kernels were compiled: that of `compile_object`."""
     assert not folder.exists()
     monkeypatch.setattr(jit, "compile_object", compile_object)
     calls: dict[str, int] = {}

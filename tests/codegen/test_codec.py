@@ -33,7 +33,7 @@ OFF = CompileOptions(cache=False)
 
 
 def random_values(count: int) -> Iterator[tuple[Any, object]]:
-    """What compiling random queries keeps, and its types."""
+    """Return what compiling random queries keeps, and its types."""
     for seed in range(count):
         make = random_payload_case if seed % 3 == 0 else random_case
         query = make(seed, exact=True, specials=seed % 2 == 0).query
@@ -105,7 +105,7 @@ def test_spans_are_kept_where_they_are_asked_for() -> None:
 
 
 def fits(value: object, kind: Any) -> bool:
-    """Whether a value has a type, to the last field."""
+    """Return whether a value has a type, to the last field."""
     origin, parts = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
         return any(fits(value, one) for one in parts)
@@ -148,7 +148,7 @@ ODD: tuple[Any, ...] = (
 
 
 def mutated(content: bytes, random: Random) -> bytes:
-    """The same with a few bytes or values that are others."""
+    """Make the same with a few bytes or values that are others."""
     if random.random() < 0.5:
         changed = bytearray(content)
         for _ in range(random.randint(1, 4)):

@@ -34,7 +34,7 @@ end:
 
 
 def generated() -> str:
-    """What another user of LLVM in this process gets."""
+    """Return what another user of LLVM in this process gets."""
     return str(jit._machine(3).emit_assembly(llvm.parse_assembly(STRIDED)))
 
 

@@ -1,4 +1,4 @@
-"""What the pages for users of other tools say is the same, is the same."""
+"""Tests that what the pages for users of other tools call the same is the same."""
 
 import math
 import re

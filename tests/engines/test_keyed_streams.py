@@ -132,7 +132,7 @@ def stream_case(
 
 
 def find_difference(case: KeyedCase, parts: Sequence[Result]) -> str | None:
-    """What differs from the interpreter, if anything."""
+    """Return what differs from the interpreter, if anything."""
     expected = case.expected()
     for name in case.query.outputs:
         names = keys_of(case.query, name)

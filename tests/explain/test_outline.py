@@ -196,7 +196,7 @@ def from_dot(text: str) -> tuple[dict[str, str], Edges, dict[str, set[str]]]:
 
 
 def from_mermaid(text: str) -> tuple[dict[str, str], Edges, dict[str, set[str]]]:
-    """The same of a Mermaid flow chart; each line must be one of those known."""
+    """Make the same of a Mermaid flow chart; each line must be one of those known."""
     head, *lines = text.splitlines()
     assert head == "flowchart TD"
     label = r'"((?:[^"#<>&`\\]|#\w+;|<br/>)+)"'

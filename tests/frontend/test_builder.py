@@ -42,7 +42,7 @@ t = TDom()
 
 
 def written(value: Value) -> str:
-    """How a definition over all inputs reads in a text."""
+    """Return how a definition over all inputs reads in a text."""
     query = build_query(define("o", t, value))
     verify_source(query)
     assert parse(format_query(query)) == query

@@ -49,7 +49,7 @@ from tiltpy.types import BOOL, F64, I64, TDom
 
 
 def body(text: str, head: str = "input m : i64\ninput x : f64\n") -> str:
-    """How the last definition of a text reads, printed."""
+    """Return how the last definition of a text reads, printed."""
     query = parse(head + text)
     return format_expr(query.definitions[-1].body, unit=query.unit)
 

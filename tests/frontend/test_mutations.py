@@ -59,7 +59,7 @@ def mutate(text: str, random: Random) -> str:
 
 
 def check(text: str) -> bool:
-    """Whether a text is a query; whatever is wrong lies inside of it."""
+    """Return whether a text is a query; whatever is wrong lies inside of it."""
     try:
         query = parse(text)
     except QueryErrors as errors:

@@ -1,4 +1,4 @@
-"""What keys mean: worked by hand, and what holds for any query."""
+"""Tests of what keys mean: worked by hand, and what holds for any query."""
 
 import math
 from dataclasses import replace

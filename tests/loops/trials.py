@@ -103,7 +103,7 @@ def drivers() -> Drivers:
 
 
 def same(found: Numbers, meant: Numbers) -> bool:
-    """Whether all bits are the same, but for those of NaNs."""
+    """Return whether all bits are the same, but for those of NaNs."""
     if found.dtype.kind == "f":
         nan = np.isnan(found)
         if not np.array_equal(nan, np.isnan(meant)):

@@ -1,4 +1,4 @@
-"""What an output by key is for keys that have no rows, or no new ones."""
+"""Tests of what an output by key is for keys that have no rows, or no new ones."""
 
 import pytest
 

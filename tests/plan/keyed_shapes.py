@@ -133,7 +133,7 @@ OBSERVED: tuple[tuple[type, Callable[[Any], Forms]], ...] = (
 
 
 class Ways:
-    """How many runs took each way."""
+    """The number of runs that took each way."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
@@ -163,7 +163,7 @@ class Ways:
 def count_ways(
     cases: Iterable[tuple[KeyedCase, KeyedSetting]], wanted: Collection[str] = ()
 ) -> Counter[str]:
-    """What some cases reach.
+    """Return what some cases reach.
 
     With ways that are wanted it is enough to take each of them once.
     """

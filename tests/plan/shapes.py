@@ -234,7 +234,7 @@ OBSERVED: tuple[tuple[type, Callable[[Any], Forms]], ...] = (
 
 
 class Census:
-    """How many runs reached each form."""
+    """The number of runs that reached each form."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
@@ -326,7 +326,7 @@ def _pieces(chunk: SweepChunks, name: str) -> list[SnapshotBuffer]:
 
 
 def _most_rows(pane: TumblingWindow, chunk: SweepChunks) -> Forms:
-    """Whether a window of a chunk may have more rows than are folded at once."""
+    """Return whether a window of a chunk may have more rows than are folded at once."""
     for piece in _pieces(chunk, pane.rows.name):
         starts, _ = piece.times()
         length = pane.window.end - pane.window.start
@@ -335,14 +335,14 @@ def _most_rows(pane: TumblingWindow, chunk: SweepChunks) -> Forms:
 
 
 def _many_rows(found: EdgeLoop, chunk: SweepChunks) -> Forms:
-    """Whether there may be rows for a run of short visits, of each object."""
+    """Return whether there may be rows for a run of short visits, of each object."""
     some = (_pieces(chunk, step.bound.rows.name) for step in found.steps)
     if all(any(one.n > 2 * found.run for one in pieces) for pieces in some):
         yield "sweep: windows from edge to edge, for a while"
 
 
 def _much_kept(found: StreamStore, chunk: SweepChunks | VectorChunks) -> Forms:
-    """Whether what is kept of a chunk goes past the caches, perhaps in parts."""
+    """Return whether what is kept of a chunk goes past the caches, perhaps in parts."""
     (loop,) = (one for one in chunk.signature.loops if one.name == found.name)
     if isinstance(chunk, VectorChunks):
         longest = greatest(chunk.calls.high - chunk.calls.low)

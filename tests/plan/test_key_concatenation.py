@@ -1,4 +1,4 @@
-"""Which queries by key can have many keys in one call."""
+"""Tests of which queries by key can have many keys in one call."""
 
 import numpy as np
 import pytest

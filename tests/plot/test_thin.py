@@ -1,4 +1,4 @@
-"""What is left out of a picture of many snapshots, and what never is."""
+"""Tests of what is left out of a picture of many snapshots, and what never is."""
 
 import numpy as np
 import pyarrow as pa

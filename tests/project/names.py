@@ -80,7 +80,7 @@ class Guard:
         return LISTS / self.file
 
     def read_allowed(self) -> dict[str, int]:
-        """How many of each entry the list allows."""
+        """Return how many of each entry the list allows."""
         lines = self.path.read_text().splitlines()
         entries = [line.rsplit(" ", 1) for line in lines if line]
         allowed = {entry: int(count) for entry, count in entries}
@@ -214,7 +214,7 @@ def read_prose() -> str:
 
 
 def count_term(term: str, prose: str) -> int:
-    """How often the prose has a term, in any of its forms."""
+    """Return how often the prose has a term, in any of its forms."""
     *head, last = re.split(r"[\s-]+", term.removesuffix(" φ"))
     stem = re.sub(r"(?<=\w\w)[ey]$", "", last)
     double = re.escape(stem[-1])

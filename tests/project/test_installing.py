@@ -46,7 +46,7 @@ def run(*command: str | Path, cwd: Path, **environment: str) -> str:
 
 
 def package(python: Path, cwd: Path, **environment: str) -> Path:
-    """Where the package lies that a Python imports and parses a query with."""
+    """Return where the package lies that a Python imports and parses a query with."""
     return Path(run(python, "-c", PROGRAM, cwd=cwd, **environment)).parent
 
 

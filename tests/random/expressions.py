@@ -123,7 +123,7 @@ class ExpressionWriter:
         return At(source.name, self.offset(source), source.type), source.grades
 
     def offset(self, source: Source) -> int:
-        """Where a point reference looks, from its reader's time."""
+        """Return where a point reference looks, from its reader's time."""
         del source
         return self.random.choice(OFFSETS)
 

@@ -68,7 +68,7 @@ def settle(scalar: Scalar, grade: Grade) -> Grade:
 
 
 def fits(scalar: Scalar, grade: Grade, bits: int) -> bool:
-    """Whether a value with so many bits more is still exact in a float type."""
+    """Return whether a value with so many bits more is still exact in a float type."""
     width = 22 if scalar == F32 else 50
     found = grade.magnitude
     return found is not None and grade.places + max(found, 0) + bits <= width
@@ -86,7 +86,7 @@ def scaled(grade: Grade, most: int) -> Grade:
 
 
 def sum_bits(most: int) -> int:
-    """How many bits a sum of so many has more than each of them, at most."""
+    """Return how many bits a sum of so many has more than each of them, at most."""
     return max(SUM_BITS, most.bit_length())
 
 

@@ -76,7 +76,7 @@ class KeyedInput:
         return row.start if isinstance(self.lifetime, Interval) else row.end
 
     def _events(self, rows: Sequence[Row]) -> Iterator[Event]:
-        """What a key's rows are by their lifetime, null ones too."""
+        """Return what a key's rows are by their lifetime, null ones too."""
         stamps = sorted({row.end for row in rows})
         for row in rows:
             start, last, stamp = row.end - 1, row.end, row.end
@@ -263,7 +263,7 @@ def draw_lifetime(
 
 
 def _time(lifetime: Lifetime, row: Row) -> int:
-    """What a key's rows are sorted by."""
+    """Return what a key's rows are sorted by."""
     return row.start if isinstance(lifetime, Interval) else row.end
 
 

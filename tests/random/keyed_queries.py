@@ -72,7 +72,7 @@ class KeyedCase:
         return Case(self.query, events, self.start, self.end, dict(self.bounds))
 
     def expected(self) -> dict[str, dict[Key, list[Snapshot]]]:
-        """What the query means: the snapshots of each key of each output."""
+        """Return what the query means: the snapshots of each key of each output."""
         events: dict[str, ByKey | Sequence[Event]] = {}
         for name, one in self.inputs.items():
             by_key = one.by_key()

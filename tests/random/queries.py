@@ -75,7 +75,7 @@ class QueryWriter(ExpressionWriter):
     # Definitions
 
     def templates(self) -> Templates:
-        """What a definition may be, each with its weight."""
+        """Return what a definition may be, each with its weight."""
         return (
             (5, self.scalar_body),
             (2, self.where_body),

@@ -71,7 +71,7 @@ def named(
 
 
 def hash_of(text: str) -> int:
-    """The same in every process."""
+    """Hash a value, alike in every process."""
     found = 0
     for letter in text:
         found = (found * 131 + ord(letter)) % (1 << 61)
@@ -175,7 +175,7 @@ def area(random: Random, elements: Elements) -> Own:
 
 
 def ticks(random: Random, elements: Elements) -> Own:
-    """How much of the window has snapshots, and where the first starts."""
+    """Return how much of the window has snapshots, and where the first starts."""
     text = (
         "init = { from = i64(φ), ticks = 0 } "
         "acc = { from = state.from == φ ? start : state.from, "

@@ -29,7 +29,7 @@ from tiltpy.frontend.python.times import lift_time
 
 
 def docs() -> dict[str, str]:
-    """What the comment above each function says."""
+    """Return what the comment above each function says."""
     found = {}
     for comment, name in _DOC.findall(library_text()):
         lines = [line.removeprefix("#").strip() for line in comment.splitlines()]

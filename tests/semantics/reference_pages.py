@@ -96,7 +96,7 @@ def stated() -> dict[str, tuple[str, list[Row]]]:
 
 
 def lost(page: Path) -> list[str]:
-    """What looks like an example on a page and is none."""
+    """Return what looks like an example on a page and is none."""
     prose = _prose(page.read_text())
     rest = _INLINE.sub("", prose)
     return [

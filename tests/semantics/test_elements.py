@@ -154,7 +154,7 @@ def test_over_every_kind_of_rows(name: str, rows: str) -> None:
 
 
 def check_meaning(query: Query, events: list[Event], form: Form) -> None:
-    """What is there at each tick is what a look at the rows says."""
+    """Check each tick against a look at the rows."""
     (snapshots,) = interpret(query, {"q": events}).values()
     at = {
         time: snapshot.value

@@ -73,7 +73,7 @@ def no_hang() -> Iterator[None]:
 
 @cache
 def parsed(text: str, options: tilt.CompileOptions) -> tilt.CompiledQuery:
-    """The same query for all streams."""
+    """Make the same query for all streams."""
     return tilt.parse(text, options=options)
 
 

@@ -67,7 +67,7 @@ def per_tick(table: pa.Table, column: str = "o") -> list[Value]:
 
 
 def run(call: str, **samples: Sequence[float | None]) -> pa.Table:
-    """What a call is over samples a tick apart, by the text and from Python."""
+    """Return what a call is over samples a tick apart, by the text and from Python."""
     inputs = "".join(f"input {name} : f64\n" for name in samples)
     query = tilt.parse(f"{inputs}~o[t] = {call}\noutput ~o\n")
     frames = {

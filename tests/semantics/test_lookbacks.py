@@ -200,7 +200,7 @@ def run(query: str, kind: str, chunk: int | None) -> list[pa.Table]:
 
 
 def same(one: pa.Table, other: pa.Table) -> None:
-    """The same rows; a variance may round otherwise."""
+    """Check that rows are the same; a variance may round otherwise."""
     values = one.column_names[-1]
     assert one.drop_columns(values).equals(other.drop_columns(values))
     np.testing.assert_allclose(one[values], other[values], rtol=1e-12)

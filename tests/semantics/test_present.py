@@ -144,7 +144,7 @@ def check_meaning(
 
 
 def test_a_condition_that_is_null_is_false() -> None:
-    """Where nothing is now, nothing is less than it."""
+    """Nothing is less than a present that is φ."""
     query = parse(
         "input x : i64 interval\n~o[t] = count(v for v in ~x[t-5 : t] if v < ~x[t])"
     )

@@ -39,7 +39,7 @@ HELD = 4
 
 
 def check(case: Case, setting: Setting, *, exact: bool) -> str | None:
-    """What differs between the interpreter and machine code, if anything."""
+    """Return what differs between the interpreter and machine code, if anything."""
     expected = interpret(
         case.query, case.events, start=case.start, end=case.end, bounds=case.bounds
     )

@@ -111,7 +111,7 @@ def _typed(row: Event, kind: Type) -> Event:
 
 
 def found_in(text: str, rows: list[Event] = M, end: int = 8) -> list[Snapshot]:
-    """What a query gives over (0, end], the same by every way to run it."""
+    """Return what a query gives over (0, end], the same by every way to run it."""
     query = parse("input m : i64 interval input x : f64 interval " + ALL + text)
     verify_source(query)
     assert parse(format_query(query)) == query

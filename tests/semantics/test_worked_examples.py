@@ -76,7 +76,7 @@ def reduced(scalar: str, reduction: str, rows: Sequence[Value]) -> Value | None:
 def assert_numbers(
     found: Sequence[Value | None], expected: Sequence[Number | None]
 ) -> None:
-    """The same to the bit; NaN is NaN."""
+    """Check that numbers are the same to the bit; NaN is NaN."""
     assert len(found) == len(expected)
     for i, (one, other) in enumerate(zip(found, expected, strict=True)):
         assert not isinstance(one, Mapping)

@@ -93,7 +93,7 @@ class Striking:
 
 
 def survived(marker: str) -> Path:
-    """What is there if an attempt that was to be ended went on."""
+    """Return what is there if an attempt that was to be ended went on."""
     return Path(f"{marker}.survived")
 
 
@@ -136,7 +136,7 @@ def write_rows(folder: Path) -> None:
 
 
 def meant() -> pa.Table:
-    """What the local engine finds."""
+    """Return what the local engine finds."""
     bound = bind(rows(), order="seq")
     return in_order(parse(QUERY).run(quotes=bound, chunk=64)["out"].to_arrow())
 
@@ -156,7 +156,7 @@ Stage = Literal["before", "after"]
 
 
 def hit(job: Job, frame: DataFrame, strike: Striking, stage: Stage) -> pa.Table:
-    """What a job finds if a fault strikes before its shuffle, or after it."""
+    """Return what a job finds if a fault strikes before its shuffle, or after it."""
     if stage == "before":
         return collected(job(frame.mapInArrow(strike, frame.schema)))
     made = job(frame)

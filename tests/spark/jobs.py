@@ -10,6 +10,6 @@ Batches = Iterator[pa.RecordBatch]
 
 
 def passed_on(batches: Batches) -> Batches:
-    """The same batches, from a worker that has found tiltpy."""
+    """Make the same batches, from a worker that has found tiltpy."""
     assert parse("input x : i64\n~o[t] = ~x[t]\n").query.outputs == ("o",)
     yield from batches

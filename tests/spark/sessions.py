@@ -42,7 +42,7 @@ SETTINGS = {
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """What programs of Spark find around them; their files go to the folder.
+    """Return what programs of Spark find around them; their files go to the folder.
 
     A cluster keeps its executors' files in Spark's own directory: the folder has one,
     of links. In it stands what a user may have set for all sessions, also those that a
@@ -102,7 +102,7 @@ def start(
 def run_program(
     module: str, folder: Path, *arguments: str, patience: float = PATIENCE
 ) -> str:
-    """What a module of the tests prints, run as a program in an `environment`.
+    """Return what a module of the tests prints, run as a program in an `environment`.
 
     It gets the folder as its first argument. `patience`: the seconds that it may take.
     """

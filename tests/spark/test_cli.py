@@ -70,7 +70,7 @@ def rows(path: str) -> list[dict[str, object]]:
 def written(
     engine: Tilt, *words: str, source: str = "in"
 ) -> dict[str, list[dict[str, object]]]:
-    """What a run over all rows writes, by output."""
+    """Return what a run over all rows writes, by output."""
     outputs = [f"--output={name}={name}.parquet" for name in ("twice", "many")]
     run = ("q.tilt", "--input", source, "--quiet")
     assert engine(*run, *outputs, *words) == (0, "", "")

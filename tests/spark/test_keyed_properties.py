@@ -38,7 +38,7 @@ def keyed_case(seed: int) -> KeyedCase:
 
 
 def sparks(case: KeyedCase) -> bool:
-    """Whether Spark has all its types."""
+    """Return whether Spark has all its types."""
     kinds = [kind for one in case.inputs.values() for kind in one.types]
     kinds = [k.value_type if pa.types.is_dictionary(k) else k for k in kinds]
     payload = [s for i in case.query.inputs for _, s in columns(i.type)]
@@ -65,7 +65,7 @@ def test_random_queries_by_key_on_spark(spark: SparkSession, *, deep: bool) -> N
 def difference(
     spark: SparkSession, case: KeyedCase, chunk: int | None, random: Random
 ) -> str | None:
-    """What Spark finds otherwise, if anything."""
+    """Return what Spark finds otherwise, if anything."""
     query = tilt.CompiledQuery(case.query, tilt.CompileOptions(optimize=False))
     bindings = {name: binding(one, random) for name, one in case.inputs.items()}
     tables = {name: bound(one, one.frame) for name, one in bindings.items()}

@@ -39,7 +39,7 @@ DAY = 86400
 
 
 def has_unsigned(of: Type) -> bool:
-    """Whether Spark has no type for a payload."""
+    """Return whether Spark has no type for a payload."""
     if isinstance(of, Struct):
         return any(has_unsigned(inner) for _, inner in of.fields)
     return isinstance(of, Scalar) and of.kind == "uint"
@@ -158,7 +158,7 @@ def check(
 
 
 def near(one: pa.Table, other: pa.Table) -> bool:
-    """Whether tables have the same rows, but for floats that round otherwise."""
+    """Return whether tables have the same rows, but for floats that round otherwise."""
     keys = [(name, "ascending") for name in one.column_names if name in IN_ORDER]
     tables = [table.sort_by(keys).flatten() for table in (one, other)]
     columns = zip(*(table.columns for table in tables), strict=True)

@@ -64,7 +64,7 @@ def random_rows(seed: int, count: int, span: int, keys: Sequence[Any]) -> list[R
 def both(
     spark: SparkSession, rows: list[Row], partitions: int = 3
 ) -> tuple[DataFrame, pa.Table]:
-    """The same rows for Spark and for local runs."""
+    """Make the same rows for Spark and for local runs."""
     frame = spark.createDataFrame(rows, "symbol string, ts long, price double")
     columns = zip(*rows, strict=True) if rows else ([], [], [])
     names = ("symbol", "ts", "price")

@@ -328,7 +328,7 @@ def test_what_a_mask_says_is_packed(
 @pytest.mark.parametrize("packing", PACKINGS)
 @pytest.mark.usefixtures("target")
 def test_constants_are_packed(trial: Trial, packing: PackMethod) -> None:
-    """What is not wide is packed as if it were."""
+    """Constants that are not wide are packed as if they were."""
     output, found = trial.writes(F64, LANES)
     few = lt(Lane(I32), Convert(i64(5), I32))
     trial.body.append(Pack(output, ZERO, Convert(i64(7), F64), few))

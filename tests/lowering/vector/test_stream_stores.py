@@ -1,4 +1,4 @@
-"""What maps over rows keep, where it goes past the caches.
+"""Tests of what maps over rows keep, where it goes past the caches.
 
 Against the interpreter with basins that are full soon, over payloads of all sizes, from
 where nothing is kept to where all is, in chunks and whole; against NumPy over as many

@@ -255,7 +255,7 @@ HOST = host()
 
 @pytest.mark.parametrize("first", [2, 40, 600, 4090])
 def test_means_of_singles_round_once(first: int) -> None:
-    """Where the sums have no error: the quotient is the nearest `f32` there is."""
+    """The sums have no error here: the quotient is the nearest `f32` there is."""
     draws = np.random.default_rng(first)
     values = draws.integers(-2048, 2048, 9000).astype(np.float32)
     sizes = range(first, first + 9)

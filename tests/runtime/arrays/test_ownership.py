@@ -1,4 +1,4 @@
-"""Who owns which memory: results outlive everything, inputs are only read.
+"""Tests of who owns which memory: results outlive everything, inputs are only read.
 
 Nothing is copied where it need not be, so a result may be a view of an input's memory,
 and outputs of chunks views of larger allocations. Here everything else is dropped and
@@ -45,7 +45,7 @@ def query(text: str) -> tilt.CompiledQuery:
 
 
 def copied(given: pa.Table) -> pa.Table:
-    """The same values in memory of their own."""
+    """Make the same values in memory of their own."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, given.schema) as writer:
         writer.write_table(given)
@@ -119,7 +119,7 @@ def buffers(frame: pa.Table) -> list[pa.Buffer]:
 
 
 def bits(offset: int) -> Callable[[pa.Array], pa.Array]:
-    """The same values at another offset, with other values around them."""
+    """Make the same values at another offset, with other values around them."""
 
     def moved(array: pa.Array) -> pa.Array:
         around = pa.concat_arrays([array[:offset], array, array[:3]])

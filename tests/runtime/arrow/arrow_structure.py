@@ -86,7 +86,7 @@ def _bytes(buffer: pa.Buffer | None) -> Bytes | None:
 
 
 def fault_of(node: Node, field: str | None = None) -> str | None:
-    """What is malformed in an array; None if nothing is.
+    """Return what is malformed in an array; None if nothing is.
 
     Of a struct, what says which are there, and one field.
     """
@@ -127,7 +127,7 @@ def _size(buffer: Bytes | None) -> int:
 
 
 def _validity(node: Node) -> Bits | str:
-    """Which rows are there, or what is wrong with it."""
+    """Return which rows are there, or what is wrong with it."""
     if pa.types.is_null(node.type):
         return np.broadcast_to(np.False_, node.length)
     bitmap = node.buffers[0]

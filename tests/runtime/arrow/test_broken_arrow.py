@@ -137,7 +137,7 @@ def damaged(random: Random, trial: Trial) -> pa.Table | None:
 
 
 def fault_in(trial: Trial, table: pa.Table) -> str | None:
-    """What is malformed in the columns that the query uses."""
+    """Return what is malformed in the columns that the query uses."""
     names = ["x"] if trial.role == "samples" else table.column_names
     for name in names:
         column = table.column(name)

@@ -145,7 +145,7 @@ def _command(files: Files, path: Path) -> str:
 
 
 def alone(files: Files, seed: int) -> str:
-    """The same file, read by pyarrow alone."""
+    """Make the same file, read by pyarrow alone."""
     path, _ = damaged(files, seed)
     try:
         match path.suffix:

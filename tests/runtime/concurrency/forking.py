@@ -38,7 +38,7 @@ def compiled(number: int, *, keyed: bool) -> tilt.CompiledQuery:
 
 
 def run(query: tilt.CompiledQuery) -> int:
-    """How many rows a query gives."""
+    """Return how many rows a query gives."""
     return query.run(x=FRAME, workers=2, chunk=ROWS // 4).num_rows
 
 
@@ -88,7 +88,7 @@ def live(work: Work, number: int) -> None:
 
 
 def main(forks: int) -> int:
-    """How many children ended well."""
+    """Return how many children ended well."""
     set_default_costs(baseline_rows=0)
     random, well = Random(forks), 0  # noqa: S311
     run(compiled(0, keyed=False))

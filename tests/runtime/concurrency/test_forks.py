@@ -27,7 +27,7 @@ def test_children_of_a_process_that_compiles_live(*, deep: bool) -> None:
 
 
 def in_child(body: Callable[[], bool]) -> bool:
-    """Whether a body holds in a forked process."""
+    """Return whether a body holds in a forked process."""
     child = os.fork()
     if child == 0:
         try:

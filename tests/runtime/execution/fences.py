@@ -74,7 +74,7 @@ class Fences:
         return np.frombuffer(memory, dtype)
 
     def copy(self, array: NDArray[Number]) -> NDArray[Number]:
-        """The same items between fences."""
+        """Make the same items between fences."""
         fenced = self.array(array.dtype, array.size)
         fenced[: array.size] = array
         return fenced

@@ -56,7 +56,7 @@ def test_explain_says_how_many_visits_and_why() -> None:
 
 
 def test_gaps_are_no_visits() -> None:
-    """Where `~x` has no row, the object is φ, and the loop passes on."""
+    """The object is φ, and the loop passes on."""
     shown = visits(f"{POINT}\n~o[t] = ~x[t] * f64(t)", FRAME)
     assert shown.startswith("~o: at most 19 visits, one for each change of")
 

@@ -50,7 +50,7 @@ BODIES = (
 
 
 def test_chunks_without_a_cell_of_an_output() -> None:
-    """What others write for it does not go where nobody reads it."""
+    """Nothing is written for it where nobody reads."""
     query = tilt.parse(
         "input x : f64\nw = TDom(-∞, ∞, 30)\n"
         "~o[t] = ~x[t] + 1\n~p[w] = sum(~x[w-30 : w])\noutput ~o, ~p"

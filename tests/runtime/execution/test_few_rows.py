@@ -36,7 +36,7 @@ SPECIALISED = costing(run=RunCosts(baseline_rows=0))
 
 @pytest.fixture
 def asked() -> Iterator[list[bool]]:
-    """Whether each run asked for the kernel for few rows."""
+    """Return whether each run asked for the kernel for few rows."""
     found: list[bool] = []
     sweep = QueryKernels.sweep
 

@@ -15,7 +15,7 @@ from tiltpy.types import ENDLESS, MAX_TIME
 
 
 def test_contiguous_rows_cover_the_time_of_their_own_key() -> None:
-    """Which may be before that of the key before, or far behind it."""
+    """That time may be before that of the key before, or far behind it."""
     starts = np.array([90, 93, -5, 0, 40, 1000, -MAX_TIME])
     ends = np.array([93, 100, 0, 40, 41, ENDLESS, ENDLESS])
     heads = np.array([0, 2, 5, 6, 7])

@@ -38,7 +38,7 @@ def rows(result: tilt.Result) -> dict[str, str]:
 
 
 def frames(bound: dict[str, Any], kind: Kind) -> dict[str, Any]:
-    """What is bound, with frames of a kind."""
+    """Return what is bound, with frames of a kind."""
     return {
         name: replace(one, frame=frame_of(one.frame, kind))
         if isinstance(one, BoundFrame)

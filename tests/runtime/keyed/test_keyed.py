@@ -111,7 +111,7 @@ def by_symbol(table: pa.Table, events: Callable[[Rows], Any]) -> dict[Key, Any]:
 
 @cache
 def meant(given: Data, **span: Any) -> dict[str, Rows]:
-    """What the outputs are: the unkeyed meaning, for each key."""
+    """Return what the outputs are: the unkeyed meaning, for each key."""
     found = interpret_by_key(
         tilt.parse(TEXT).query,
         {

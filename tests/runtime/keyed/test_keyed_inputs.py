@@ -151,7 +151,7 @@ def keyed(name: str, keys: Typed) -> pa.Table:
 
 
 def coded(table: pa.Table) -> pa.Table:
-    """The same with a dictionary of keys, if there are such."""
+    """Make the same with a dictionary of keys, if there are such."""
     if pa.types.is_null(table["k"].type):
         return table
     return table.set_column(0, "k", table["k"].dictionary_encode())

@@ -109,7 +109,7 @@ def by_key(output: OutputTable) -> dict[int, list[Snapshot]]:
 def meaning(
     query: Query, rows: Sequence[Row], start: int | None = None, end: int | None = None
 ) -> dict[str, dict[int, list[Snapshot]]]:
-    """What the query means for each key that has an event."""
+    """Return what the query means for each key that has an event."""
     events: dict[tuple[object, ...], list[Event]] = {}
     for row in rows:
         if isinstance(row.event, Event):
@@ -124,7 +124,7 @@ def meaning(
 def difference(
     case: FoldCase, found: dict[str, dict[int, list[Snapshot]]]
 ) -> str | None:
-    """Where a result is not what the query means, if anywhere."""
+    """Return where a result is not what the query means, if anywhere."""
     expected = meaning(case.query, case.rows, case.start, case.end)
     for name in case.query.outputs:
         ours = found[name]
@@ -213,7 +213,7 @@ def both(
     per_row: int = 1 << 20,
     sampled: int = 1 << 12,
 ) -> pa.Table:
-    """What is found directly, which is what is found otherwise."""
+    """Return what is found directly, which is what is found otherwise."""
     query = tilt.parse(text).query
     request = Request(start, None, bounds or {})
     (output,) = fold(
