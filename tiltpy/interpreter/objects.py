@@ -1,10 +1,10 @@
 """Temporal objects: their snapshots, from events or by walking a grid."""
 
 from abc import ABC, abstractmethod
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any, NamedTuple, Protocol
 
 from tiltpy.forks import cached_property
@@ -147,6 +147,16 @@ class EventObject(TemporalObject):
         """The starts of the runs."""
         return [start for start, _, _ in self.runs]
 
+    @cached_property
+    def begins(self) -> list[int]:
+        """The starts of the events, which are in order of them."""
+        return [event.start for event in self.events]
+
+    @cached_property
+    def latest(self) -> list[int]:
+        """The latest end of each event and all before it."""
+        return list(accumulate((event.end for event in self.events), max))
+
     @abstractmethod
     def row(self, number: int) -> Event | None:
         """Find its own event that is row `number` of the input; None if it has none."""
@@ -167,7 +177,8 @@ class EventObject(TemporalObject):
         return snapshots
 
     def window(self, start: int, end: int) -> list[Event]:
-        return [e for e in self.events if e.start < end and start < e.end]
+        first, stop = bisect_right(self.latest, start), bisect_left(self.begins, end)
+        return [event for event in self.events[first:stop] if start < event.end]
 
     def bounds_at(self, time: int) -> Bounds | None:
         run = bisect_right(self.starts, time - 1) - 1

@@ -19,6 +19,7 @@ from tiltpy.interpreter.scalars import Atom, Number
 from tiltpy.ir.nodes import (
     CellSpan,
     CutWindow,
+    Element,
     Expr,
     IntervalSpan,
     LastRows,
@@ -91,6 +92,8 @@ def _element(
     meaning: Meaning, element: Expr, row: Snapshot | Event, present: EvaluationScope
 ) -> Value | None:
     """Evaluate an element for a row of a window in the present of that window."""
+    if isinstance(element, Element):
+        return row.value
     scope = EvaluationScope(
         present.time, element=row.value, element_start=row.start, row=present.row
     )
