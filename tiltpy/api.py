@@ -51,7 +51,7 @@ STREAM, RUN_TO = (RunMethod(name, STREAM_OPTIONS) for name in ("stream", "run_to
 LIVE = RunMethod("live", ("start", "params", "workers", "resume"))
 READ_INPUTS = RunMethod("read_inputs", ("start", "end", "params", "allow_sort"))
 ORDERS = get_args(Order)
-Format = Literal["stages", "tree", "json", "dot", "mermaid", "svg"]
+Format = Literal["stages", "live", "tree", "json", "dot", "mermaid", "svg"]
 PRINTED = " (printed)"
 """Suffix of the name of a text that was printed from a query: its places are not those
 of the text that the user wrote."""
@@ -420,6 +420,8 @@ class CompiledQuery:
         the key with most rows), otherwise events without gaps or nulls are assumed.
         Outputs of other keys are computed by themselves, and follow.
 
+        "live" says when outputs of a live session are final, and what it keeps.
+
         The other formats show what refers to what, and what was fused into one loop: a
         "tree" of text, "json", or a graph as "dot" (Graphviz) or "mermaid", or drawn as
         "svg", which notebooks show as a picture.
@@ -431,8 +433,8 @@ class CompiledQuery:
             read_data,
         )
 
-        if format not in ("stages", *FORMS):
-            known = ", ".join(f"'{name}'" for name in ("stages", *FORMS))
+        if format not in get_args(Format):
+            known = ", ".join(f"'{name}'" for name in get_args(Format))
             raise TiltError(f"there is no format {format!r} to explain in; use {known}")
         if format != "stages" and (llvm or asm):
             raise TiltError("machine code is shown in the format 'stages' only")
@@ -440,6 +442,10 @@ class CompiledQuery:
         check_argument("inputs", frames, Mapping, "a dict")
         query = self._prepared
         bindings = query.bind(frames) if frames else {}
+        if format == "live":
+            from tiltpy.explain.live_terms import explain_live  # noqa: PLC0415 - late
+
+            return escape_lines(explain_live(query.with_lifetimes(bindings)))
         data = read_data(query.needed, bindings, self.options.costs)
         if format != "stages":
             compiled = query.compiler.compile_for(data.layouts)

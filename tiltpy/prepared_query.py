@@ -135,12 +135,8 @@ class PreparedQuery:
 
         bindings = self.bind(frames)
         hidden = self._hidden_rows(request)
-        inputs = tuple(
-            replace(one, lifetime=one.lifetime or bindings[one.name].lifetime)
-            for one in self.needed.inputs
-        )
         results = stream(
-            resolve_boundaries(replace(self.needed, inputs=inputs)),
+            resolve_boundaries(self.with_lifetimes(bindings)),
             self._stream_groups,
             bindings,
             request,
@@ -159,12 +155,18 @@ class PreparedQuery:
         """Open the engine of a live session; `ingress` has each needed input."""
         from tiltpy.engines.live.session import LiveEngine  # noqa: PLC0415 - late
 
+        query = self.with_lifetimes({n: way.binding for n, way in ingress.items()})
+        return LiveEngine(query, self._stream_groups, ingress, request, options)
+
+    def with_lifetimes(self, bindings: Mapping[str, InputBinding]) -> Query:
+        """Return the query that runs, its inputs with the lifetimes of bindings."""
         inputs = tuple(
-            replace(one, lifetime=one.lifetime or ingress[one.name].binding.lifetime)
+            replace(one, lifetime=bindings[one.name].lifetime)
+            if one.lifetime is None and one.name in bindings
+            else one
             for one in self.needed.inputs
         )
-        query = replace(self.needed, inputs=inputs)
-        return LiveEngine(query, self._stream_groups, ingress, request, options)
+        return replace(self.needed, inputs=inputs)
 
     def returning_inputs(self, frames: Mapping[str, object]) -> PreparedQuery:
         """Make the query that returns its inputs: those needed, and those in `frames`.

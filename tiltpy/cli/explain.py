@@ -25,9 +25,9 @@ def add_explain_arguments(parser: ArgumentParser) -> None:
         "--format",
         choices=get_args(Format),
         default="stages",
-        help="all stages of compilation (the default), or a graph of the query's "
-        "objects: as a tree of text, as json, for Graphviz (dot) or Mermaid, or as a "
-        "picture (svg)",
+        help="all stages of compilation (the default), when outputs of a live session "
+        "are final and what it keeps (live), or a graph of the query's objects: as a "
+        "tree of text, as json, for Graphviz (dot) or Mermaid, or as a picture (svg)",
     )
     parser.add_argument("--llvm", action="store_true", help="show the LLVM IR as well")
     parser.add_argument(
