@@ -41,9 +41,8 @@ from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.results.output_table import OutputTable
 
 NUMBERS = {
-    "plain": 30,
-    "rows": 20,
-    "cells": 20,
+    "plain": 40,
+    "rows": 30,
     "folds": 10,
     "regular": 10,
     "open": 20,
@@ -52,6 +51,8 @@ NUMBERS = {
 """How many cases of each kind, by key."""
 UNKEYED = {"plain": 30, "rows": 20, "open": 10, "open rows": 10}
 DEEPER = 50
+CHECKS = 3
+"""How many times a session is compared with the interpreter before its end."""
 Snapshots = dict[Key, list[Snapshot]]
 
 
@@ -89,7 +90,12 @@ def open_engine(
         ingress[name] = IngressOptions(binding, reorder[name], schema=schema)
     request = Request(case.start, None, case.bounds)
     options = RunOptions(plain.workers, costs=setting.costs)
-    return LiveEngine(case.query, groups, ingress, request, options)
+    inputs = tuple(
+        replace(each, lifetime=each.lifetime or case.inputs[each.name].lifetime)
+        for each in case.query.inputs
+    )
+    query = replace(case.query, inputs=inputs)
+    return LiveEngine(query, groups, ingress, request, options)
 
 
 def resume(
@@ -177,8 +183,11 @@ def check_session(case: KeyedCase, seed: int) -> int:
     models = {name: LatenessModel(reorder[name]) for name in inputs}
     accepted: dict[str, list[int]] = {name: [] for name in inputs}
     tables = {name: table_of(rows, 1000) for name, rows in inputs.items()}
-    share = random.choice((0.1, 0.5))
-    for call in random_calls(inputs, random):
+    calls = list(random_calls(inputs, random))
+    checked, resumed = (
+        set(random.sample(range(len(calls)), min(CHECKS, len(calls)))) for _ in range(2)
+    )
+    for number, call in enumerate(calls):
         match call:
             case Push(name, first, stop):
                 step = engine.push({name: tables[name].slice(first, stop - first)})
@@ -191,9 +200,9 @@ def check_session(case: KeyedCase, seed: int) -> int:
                 step = engine.advance({name: time})
                 models[name].promise(time)
         checker.add(step)
-        if random.random() < share / 2:
+        if number in resumed:
             engine = checker.engine = resume(case, reorder, random, engine)
-        if random.random() < share:
+        if number in checked:
             text = checker.difference(step, accepted, last=False)
             assert text is None, f"{call}: {text}"
     step = engine.finish()
