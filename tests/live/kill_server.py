@@ -5,6 +5,7 @@ run ended. Each run is a process of its own, forked from this one, where the que
 compiled already: a process imports and compiles nothing. It is killed by SIGKILL
 `after` some seconds, or at a `point`: the n-th time that it is about to write, sync,
 rename or remove a file. There a write is torn: half of its bytes are in the file.
+Another `signal` than SIGKILL does not tear it.
 """
 
 import json
@@ -30,13 +31,17 @@ PIECE = 1500
 class Points:
     """Counts what is done to files, and ends the process at one of the points."""
 
-    def __init__(self, last: int | None) -> None:
+    def __init__(self, last: int | None, number: int) -> None:
         self.count = 0
         self._last = last
+        self._signal = number
 
     def reach(self) -> bool:
-        """Count a point; True where the process is to end."""
+        """Count a point; True where the process is to die."""
         self.count += 1
+        if self.count == self._last and self._signal != signal.SIGKILL:
+            os.kill(os.getpid(), self._signal)
+            return False
         return self.count == self._last
 
     def watch(self) -> None:
@@ -69,12 +74,11 @@ def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def run(words: list[str], point: int | None, log: str) -> None:
+def run(words: list[str], log: str, points: Points) -> None:
     """Run a command line in this process, and end it."""
     descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
     os.dup2(descriptor, 1)
     os.dup2(descriptor, 2)
-    points = Points(point)
     points.watch()
     code = main(words)
     print(f"points {points.count}", flush=True)
@@ -95,7 +99,8 @@ def serve() -> None:
         began = time.monotonic()
         child = os.fork()
         if not child:
-            run(task["words"], task.get("point"), task["log"])
+            number = task.get("signal", signal.SIGKILL)
+            run(task["words"], task["log"], Points(task.get("point"), number))
         if task.get("after") is not None:
             time.sleep(task["after"])
             os.kill(child, signal.SIGKILL)

@@ -198,6 +198,18 @@ def test_killed_at_random_moments(case: Case, *, deep: bool) -> None:
         assert case.resume(name) == case.whole, after
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_makes_a_checkpoint_and_leaves(
+    case: Case, number: signal.Signals
+) -> None:
+    name = f"signal-{number.name}"
+    ended = case.server.run(words_for(case.folder, name), point=90, signal=number)
+    assert ended.code == 128 + number, ended.log
+    state = (case.folder / name / "state" / "checkpoint").read_bytes()
+    assert b'"finished": false' in state
+    assert case.resume(name) == case.whole
+
+
 def test_a_process_from_the_start_is_killed(case: Case) -> None:
     """Not a fork: the command as a user runs it."""
     words = words_for(case.folder, "command")
