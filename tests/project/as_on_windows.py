@@ -69,17 +69,16 @@ def _tell_memory(reference: Any) -> int:
 
 
 def _change_files() -> None:
-    open_file, sync, access = os.open, os.fsync, {}
+    open_file, sync = os.open, os.fsync
 
     def open_no_folder(path: Any, flags: int, *args: Any, **options: Any) -> int:
         if Path(path).is_dir():
             raise PermissionError(13, "Permission denied", str(path))
-        descriptor = open_file(path, flags, *args, **options)
-        access[descriptor] = flags & (os.O_WRONLY | os.O_RDWR)
-        return descriptor
+        return open_file(path, flags, *args, **options)
 
     def sync_written(descriptor: Any) -> None:
-        if not access[descriptor]:
+        status = Path(f"/proc/self/fdinfo/{descriptor}").read_text()
+        if not int(status.split()[3], 8) & (os.O_WRONLY | os.O_RDWR):
             raise OSError(9, "Bad file descriptor")
         sync(descriptor)
 
@@ -137,6 +136,17 @@ def main(folder: Path) -> None:
     )
     assert code == 0, code
     assert pyarrow.parquet.read_metadata(folder / "z.parquet").num_rows == 60_000
+    frames = [rows.slice(first, 5_000) for first in range(0, 60_000, 5_000)]
+    outcome = tilt.run_live(
+        query,
+        sources={"x": tilt.sources.frames(frames)},
+        into={"y": tilt.sinks.folder(folder / "live")},
+        late={"x": tilt.sinks.file(folder / "late.jsonl")},
+        state=folder / "state",
+        checkpoint="0s",
+        x=tilt.ingress(late="side"),
+    )
+    assert outcome.rows == {"y": 60_000}, outcome
     print(store.folder)
     print(sorted(path.name for path in folder.iterdir()))
 

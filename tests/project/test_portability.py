@@ -19,7 +19,8 @@ def test_nothing_is_needed_that_windows_has_not(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     *_, store, files = done.stdout.splitlines()
     assert Path(store) == tmp_path / "AppData" / "Local" / "tiltpy" / "compiled"
-    written = ["AppData", "q.tilt", "x.parquet", "y.csv", "y.parquet", "z.parquet"]
+    written = ["AppData", "late.jsonl", "live", "q.tilt", "state"]
+    written += ["x.parquet", "y.csv", "y.parquet", "z.parquet"]
     assert ast.literal_eval(files) == written  # and no drafts
 
 

@@ -1,6 +1,5 @@
 """Frames of the caller's, from an iterator or an async iterator."""
 
-import asyncio
 from collections.abc import AsyncIterable, Callable, Iterable, Iterator
 from typing import Any, TypeAlias
 
@@ -54,6 +53,8 @@ def _is_frame(value: object) -> bool:
 
 def _draw_async(frames: AsyncIterable[Any]) -> Iterator[Any]:
     """Draw from an async iterator, in an event loop of this thread."""
+    import asyncio  # noqa: PLC0415 - late
+
     loop = asyncio.new_event_loop()
     try:
         iterator = aiter(frames)
