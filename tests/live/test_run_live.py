@@ -425,9 +425,13 @@ def test_timers_say_what_is_due() -> None:
     assert timers.wait(changed=False) is None
 
 
-def hold(*frames: pa.Table, until: threading.Event) -> Iterator[pa.Table]:
-    """Give some frames, and end later."""
+def hold(
+    *frames: pa.Table, until: threading.Event, taken: threading.Event | None = None
+) -> Iterator[pa.Table]:
+    """Give some frames, say that they were taken, and end later."""
     yield from frames
+    if taken is not None:
+        taken.set()
     assert until.wait(30)
 
 
@@ -435,6 +439,11 @@ def test_an_idle_input_does_not_hold_back_the_others() -> None:
     quiet, done = pa.table({"t": [1], "x": [2.0]}), threading.Event()
     rows = pa.table({"t": range(10), "x": [1.0] * 10})
     written: list[int] = []
+    quiet_taken = threading.Event()
+
+    def follow() -> Iterator[pa.Table]:
+        assert quiet_taken.wait(30)
+        yield from hold(rows, until=done)
 
     def note(table: pa.Table) -> None:
         written.extend(table["end"].to_pylist())
@@ -444,13 +453,46 @@ def test_an_idle_input_does_not_hold_back_the_others() -> None:
     run_live(
         tilt.parse(BOTH),
         sources={
-            "x": sources.frames(hold(rows, until=done)),
-            "q": sources.frames(hold(quiet, until=done)),
+            "x": sources.frames(follow),
+            "q": sources.frames(hold(quiet, until=done, taken=quiet_taken)),
         },
         into={"y": sinks.call(note)},
         idle={"q": "50ms"},
     )
     assert written == list(range(1, 10))
+
+
+def test_an_input_whose_rows_wait_is_not_idle() -> None:
+    """They came while a push, which took longer than the input may be quiet."""
+    quiet, done = pa.table({"t": [1], "x": [2.0]}), threading.Event()
+    rows = pa.table({"t": range(10), "x": [1.0] * 10})
+    pushing, quiet_taken = threading.Event(), threading.Event()
+
+    def note(update: Any) -> None:
+        if not pushing.is_set():
+            pushing.set()
+            assert quiet_taken.wait(30)
+            time.sleep(0.1)
+        elif update["y"].final.num_rows:
+            done.set()
+
+    def arrive() -> Iterator[pa.Table]:
+        assert pushing.wait(30)
+        yield from hold(quiet, until=done, taken=quiet_taken)
+
+    sink, written = collect()
+    outcome = run_live(
+        tilt.parse(BOTH),
+        sources={
+            "x": sources.frames(hold(rows, until=done)),
+            "q": sources.frames(arrive),
+        },
+        into={"y": sink},
+        idle={"q": "50ms"},
+        on_update=note,
+    )
+    assert outcome.late == {"x": 0, "q": 0}
+    assert [row["end"] for row in written()] == list(range(1, 10))
 
 
 def test_an_input_that_has_ended_holds_nothing_back() -> None:

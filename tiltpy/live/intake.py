@@ -96,6 +96,11 @@ class Intake:
             self._room.notify_all()
         return deliveries
 
+    @property
+    def is_empty(self) -> bool:
+        """Return whether nothing waits that has come."""
+        return self._waiting.empty()
+
     def wake(self) -> None:
         """End the wait of `take`; a signal handler may call this."""
         self._waiting.put(None)

@@ -108,7 +108,7 @@ class LiveRun:
             deliveries = intake.take(self._timers.wait(changed=self._has_changed))
             self._feed(deliveries)
             if self._open_inputs and not ending.is_near:
-                self._keep_time()
+                self._keep_time(quiet=intake.is_empty)
 
     # Rows in
 
@@ -158,9 +158,13 @@ class LiveRun:
 
     # Time
 
-    def _keep_time(self) -> None:
-        """Do what is due by the clock."""
-        if idle := self._timers.take_idle():
+    def _keep_time(self, *, quiet: bool) -> None:
+        """Do what is due by the clock.
+
+        An input does not idle while rows wait, which may be its own: they came while
+        others were pushed. So only a `quiet` moment tells.
+        """
+        if quiet and (idle := self._timers.take_idle()):
             self._write(self._session.idle(*idle))
             self._has_changed = True
         if beats := self._timers.take_beats():
