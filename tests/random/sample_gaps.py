@@ -1,8 +1,9 @@
 """Random queries that look for values beside gaps of samples, with what fills them.
 
 `last(v.a for v in ~s[t-40 : t] if v.n > 0)`, `interpolate(~x, 7)`, `area(~m[t-9 : t])`,
-over samples that may be null or missing, and over objects made of them: of every length
-of window that lanes know, of numbers, strings and structs, in the past and ahead.
+over samples that may be null or missing, over points of which some are, and over
+objects made of them: of every length of window that lanes know, of numbers, strings and
+structs, in the past and ahead.
 """
 
 from random import Random
@@ -39,11 +40,12 @@ def random_gap_case(seed: int) -> Case:
     """A query of an object or two and an output; equal seeds give equal cases."""
     random = Random(f"sample gaps {seed}")  # noqa: S311 - tests, not secrets
     scalar, period = random.choice(SCALARS), random.choice((1, 1, 1, 2, 5))
+    lifetime = "time ts point" if period == 1 and seed % 2 == 0 else f"sampled {period}"
     lines = [
         AREA,
-        f"input x : {scalar} sampled {period}",
-        f"input y : f64 sampled {period}",
-        f"input s : {STRUCT} sampled {period}",
+        f"input x : {scalar} {lifetime}",
+        f"input y : f64 {lifetime}",
+        f"input s : {STRUCT} {lifetime}",
         f"t = TDom(-∞, ∞, {period * random.choice((1, 1, 1, 1, 1, 2))})",
         f"~m[t] = {random.choice(_objects(scalar)).replace('w', str(period))}",
         f"~y0[t] = ~y[t-{period}] > 0 ? ~y[t] : φ",

@@ -80,7 +80,7 @@ def input_facts(payload: Type, layout: Layout) -> CellFacts:
         gapless = gapless and not layout.nullable[0]
     if gapless:
         value = replace(value, valid=TRUE)
-    return CellFacts(value, None if sampled else UNKNOWN)
+    return CellFacts(value, None if sampled or layout.points else UNKNOWN)
 
 
 def reduced_value(

@@ -3,24 +3,27 @@
 A row of a few ticks becomes as many cells of a temporary, a tile of time at a time,
 with a byte that says where rows begin and, if there may be gaps, one that says where
 there is a row at all. Stores are of whole vectors: what goes too far is overwritten by
-the next row, or by the gap behind this one.
+the next row, or by the gap behind this one. Rows of one tick that follow each other are
+copied, a vector at once.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tiltpy.abi.layouts import TimeLayout
 from tiltpy.abi.signature import LANES
 from tiltpy.abi.slots import SlotKind
 from tiltpy.emit.axes import Axis
 from tiltpy.emit.builder import Block, KernelBuilder
-from tiltpy.emit.cell_arrays import CellArrays
+from tiltpy.emit.cell_arrays import CellArrays, CellIndex, cells_of
 from tiltpy.emit.row_access import ObjectRows
+from tiltpy.emit.values import LoopValue
 from tiltpy.loops.build import (
     FALSE,
     TRUE,
     add,
     conj,
     convert,
+    eq,
     greatest,
     i64,
     le,
@@ -47,7 +50,7 @@ class DensifiedInput:
     ahead: int
     cells: CellArrays
     alive: Array | None
-    begins: Array
+    begins: Array | None
     offset: Var
     row: Var
     done: Var
@@ -74,7 +77,9 @@ class DensifiedInput:
         alive = None
         if not gapless:  # as where it has rows everywhere in its range
             alive = builder.temporary(f"{name}.alive", BOOL, (), size)
-        begins = builder.temporary(f"{name}.begins", BOOL, (), size)
+        begins = None
+        if not rows.layout.points:
+            begins = builder.temporary(f"{name}.begins", BOOL, (), size)
         offset = builder.fresh(f"{name}.offset")
         axis = Axis(1, 0)
         cells = CellArrays(
@@ -129,17 +134,20 @@ class DensifiedInput:
 
         The first and the last may go beyond the tile; those between are quickly done.
         """
-        builder = block.builder
+        builder, rows = block.builder, self.rows
         low = builder.number(SlotKind.LOW, "")
         start, stopped = builder.fresh("start"), builder.fresh("stopped", BOOL)
         head, body = block.inner(), block.inner()
-        head.set(start, sub(self.rows.start_or_never(self.row), low))
-        until = body.name("until", sub(self.rows.end_at(self.row), low))
+        head.set(start, sub(rows.start_or_never(self.row), low))
+        until = body.name("until", sub(rows.end_at(self.row), low))
         self._put(body, start, until, end)
         body.set(stopped, lt(end, until))
         body.set(self.row, add(self.row, convert(negate(stopped), I64)))
         inside = body.inner()
-        self._put_inside(inside, until, end)
+        if rows.layout.points:
+            self._put_points(inside, end)
+        else:
+            self._put_inside(inside, until, end)
         body.when(le(self.done, until), inside)
         block.set(stopped, FALSE)
         further = conj(lt(start, end), negate(stopped))
@@ -159,12 +167,53 @@ class DensifiedInput:
         if not gapless:
             body.set(start, sub(rows.start_at(self.row), low))
         self._fill(whole, start, until)
-        whole.add(Store(self.begins, add(start, self.offset), TRUE))
+        self._begin(whole, start)
         body.when(rows.exists(self.row), whole)
         body.set(self.row, add(self.row, i64(1)))
         body.set(start, until)
         block.set(start, behind)
         block.add(While(le(until, end), body.body(), head.body()))
+
+    def _begin(self, block: Block, start: LExpr) -> None:
+        if self.begins is not None:
+            block.add(Store(self.begins, add(start, self.offset), TRUE))
+
+    def _put_points(self, block: Block, end: LExpr) -> None:
+        """Put the rows of one tick that lie in the tile, as far as they go."""
+        rows, row = self.rows, self.row
+        until = block.builder.fresh("until")
+        low = block.builder.number(SlotKind.LOW, "")
+        head, body = block.inner(), block.inner()
+        head.set(until, sub(rows.end_or_never(row), low))
+        last = body.name("last", add(row, i64(LANES - 1)))
+        newest = body.name("newest", sub(rows.end_at(least(last, rows.last)), low))
+        follow = conj(
+            le(last, rows.last),
+            eq(sub(newest, until), i64(LANES - 1)),
+            le(newest, end),
+        )
+        several, one = body.inner(), body.inner()
+        to = body.name("to", add(sub(until, i64(1)), self.offset))
+        vector = cells_of(rows).value(several, CellIndex(row))
+        self._copy(several, replace(vector, valid=Splat(vector.valid, BOOL)), to)
+        several.set(row, add(row, i64(LANES)))
+        exists = rows.exists(row)
+        self._copy(one, rows.value(row, exists), to)
+        one.set(row, add(row, i64(1)))
+        body.either(follow, several, one)
+        block.add(While(le(until, end), body.body(), head.body()))
+
+    def _copy(self, block: Block, value: LoopValue, to: LExpr) -> None:
+        """Copy the payload of a row, or of a vector of them, to cells."""
+        fields = value.fields or (value,)
+        arrays = zip(self.cells.values, self.cells.validity, fields, strict=True)
+        for array, flags, part in arrays:
+            block.add(Store(array, to, part.scalar))
+            if isinstance(flags, Array):
+                block.add(Store(flags, to, part.valid))
+        # A field is null in some rows, so that its flags are no constant.
+        if self.alive is not None:
+            block.add(Store(self.alive, to, value.valid))
 
     def _fill(self, block: Block, first: LExpr, last: LExpr) -> None:
         """Put the present row into some cells, of which there is one at least."""
@@ -197,7 +246,7 @@ class DensifiedInput:
         first = inner.name("first", greatest(start, self.done))
         self._fill(inner, first, inner.name("last", least(until, end)))
         begins = inner.inner()
-        begins.add(Store(self.begins, add(start, self.offset), TRUE))
+        self._begin(begins, start)
         inner.when(le(self.done, start), begins)
         here = lt(self.done, until)
         block.when(conj(here, self.rows.exists(self.row)), inner)

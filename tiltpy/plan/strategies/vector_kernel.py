@@ -149,7 +149,7 @@ def _prefers_rows(
     return (
         definition.tdom.precision == 1
         and merged
-        and all(_merges(geometry, point.object) for point in points)
+        and all(_merges(geometry, point.object, apart=apart) for point in points)
     )
 
 
@@ -160,9 +160,13 @@ def _folds(
     return layout is not None and tumbling_fold(reader, window, layout, costs) is None
 
 
-def _merges(geometry: CellGeometry, name: str) -> bool:
+def _merges(geometry: CellGeometry, name: str, *, apart: bool) -> bool:
+    """Decide whether a merge has fewer steps: not over a point at nearly every tick."""
     layout = geometry.layouts.get(name)
-    return layout is None or (not geometry.sampled(name) and not any(layout.nullable))
+    if layout is None:
+        return True
+    dense = layout.points and not apart
+    return not (geometry.sampled(name) or dense or any(layout.nullable))
 
 
 def _refuse_sizes(plan: VectorPlan) -> Refusal | None:
