@@ -1,5 +1,6 @@
 """Values beside gaps of samples, with every way to run them."""
 
+from dataclasses import replace
 from random import Random
 
 import numpy as np
@@ -13,9 +14,13 @@ from tests.random.sample_gaps import random_gap_case, random_hop_case
 from tests.semantics.test_properties import check
 from tiltpy.aggregates.aggregate import Aggregate, State
 from tiltpy.emit.builder import Block
+from tiltpy.emit.values import LoopValue
 from tiltpy.frontend.parse import parse
 from tiltpy.ir.print.query import format_query
+from tiltpy.lifetimes import Point
 from tiltpy.loops.nodes import LExpr
+from tiltpy.lowering.vector.carried_values import CarriedValue
+from tiltpy.lowering.vector.densify import DensifiedInput
 from tiltpy.lowering.vector.doubling_windows import WindowFold
 from tiltpy.lowering.vector.pane_ring import PaneRing
 
@@ -25,6 +30,8 @@ RANDOM, BATCH, DEEPER = 40, 20, 50
 def check_case(case: Case, seed: int) -> None:
     assert parse(format_query(case.query)) == case.query, f"seed {seed}"
     setting = random_grid_setting(Random(seed), case)  # noqa: S311
+    if any(declared.lifetime == Point() for declared in case.query.inputs):
+        setting = replace(setting, points=True, nulls=None)
     difference = check(case, setting, exact=True)
     assert difference is None, f"seed {seed}, {setting}\n{difference}"
 
@@ -40,11 +47,30 @@ def test_random_gaps(
         folds.append(self.aggregate.name)
         lift(self, block, lifted)
 
+    carried: list[str] = []
+    window = CarriedValue.window
+
+    def count_carried(self: CarriedValue, block: Block, cells: int) -> LoopValue:
+        carried.append(self.side)
+        return window(self, block, cells)
+
+    copied: list[str] = []
+    put = DensifiedInput._put_points
+
+    def count_copied(self: DensifiedInput, block: Block, end: LExpr) -> None:
+        copied.append(self.rows.name)
+        put(self, block, end)
+
+    monkeypatch.setattr(DensifiedInput, "_put_points", count_copied)
     monkeypatch.setattr(WindowFold, "lift", count)
+    monkeypatch.setattr(CarriedValue, "window", count_carried)
     for first in range(batch * BATCH, RANDOM * (DEEPER if deep else 1), RANDOM):
         for seed in range(first, first + BATCH):
             check_case(random_gap_case(seed), seed)
-    assert folds.count("last.value") + folds.count("first.value") >= BATCH // 4
+    assert len(copied) >= BATCH // 10
+    assert folds.count("first.value") >= 1
+    assert carried.count("last") >= BATCH // 4
+    assert carried.count("first") >= 1
 
 
 @pytest.mark.parametrize("batch", range(RANDOM // BATCH))

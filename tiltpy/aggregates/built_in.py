@@ -28,7 +28,7 @@ from tiltpy.loops.build import (
 )
 from tiltpy.loops.nodes import Bin, CallFn, Convert, LExpr, Num
 from tiltpy.ops import BinaryOp
-from tiltpy.types import BOOL, F32, F64, I32, I64, U64, Scalar, Type, int_range
+from tiltpy.types import BOOL, F32, F64, I8, I16, I32, I64, U64, Scalar, Type, int_range
 
 
 def _arithmetic(op: BinaryOp) -> Combine:
@@ -90,8 +90,15 @@ def _count(scalar: Scalar) -> Aggregate:
 
 
 COUNT = _count(I64)
-SHORT_COUNT = _count(I32)
-"""For windows over cells, whose length is known and fits."""
+SHORT_COUNTS = tuple(map(_count, (I8, I16, I32)))
+
+
+def short_count(cells: int) -> Aggregate:
+    """The count for windows of at most so many cells, of the narrowest integers."""
+    fits = (a for a in SHORT_COUNTS if cells <= int_range(a.types[0])[1])
+    return next(fits)
+
+
 FIRST = Aggregate(
     "first",
     (I64,),

@@ -273,13 +273,14 @@ class Pack:
     """Store the lanes of a value in which `mask` holds, packed, from `array[index]` on.
 
     All `LANES` entries from there may be overwritten. The array is no bitmap. The mask
-    is wide, or a constant.
+    is wide, or a constant. `dense`: it nearly always holds in all lanes.
     """
 
     array: Array
     index: LExpr
     value: LExpr
     mask: LExpr
+    dense: bool = False
 
 
 @dataclass(frozen=True, slots=True)

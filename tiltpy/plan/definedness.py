@@ -8,6 +8,7 @@ null rules stand in one place, `emit.values`.
 """
 
 from collections.abc import Callable
+from functools import partial
 from itertools import islice
 from typing import TypeVar
 
@@ -61,6 +62,22 @@ def is_never_phi(definition: TemporalExpr) -> bool:
         trial_block(), lambda node: unknown_value(node.type), definition.body
     )
     return value.valid == TRUE
+
+
+def exists_by_windows(definition: TemporalExpr) -> bool:
+    """Decide whether an object has a value wherever its windows have theirs.
+
+    Whatever else it refers to, if all of that has values, and if nothing has.
+    """
+
+    def leaf(node: Reading, other: Callable[[Type], LoopValue]) -> LoopValue:
+        return (present_value if isinstance(node, Reduce) else other)(node.type)
+
+    return all(
+        lower_expr(trial_block(), partial(leaf, other=other), definition.body).valid
+        == TRUE
+        for other in (present_value, phi)
+    )
 
 
 def cuts_at_each_row(cut: Cut) -> bool:

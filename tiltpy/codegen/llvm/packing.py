@@ -5,7 +5,7 @@ from enum import Enum
 
 from tiltpy.abi.signature import LANES
 from tiltpy.codegen.llvm.instructions import Instructions, element, suffix, wide
-from tiltpy.codegen.llvm.lanes import to_bits
+from tiltpy.codegen.llvm.lanes import BITS, to_bits
 
 HALF = LANES // 2
 _TABLE = "@lanes_of_bits"
@@ -35,14 +35,29 @@ def emit_pack(
     size: int,
     *,
     packing: PackMethod,
+    dense: bool,
 ) -> None:
-    """Store the selected lanes, and up to `LANES` entries in all."""
-    emit = {
-        PackMethod.COMPRESS: _emit_compressed,
-        PackMethod.PERMUTE: _emit_permuted,
-        PackMethod.LOOP: _emit_loop,
-    }[packing]
-    emit(code, kind, text, mask, address, size)
+    """Store the selected lanes, and up to `LANES` entries in all.
+
+    `dense`: nearly always that is all of them, which are then stored at once.
+    """
+    if packing == PackMethod.COMPRESS:
+        _emit_compressed(code, kind, text, mask, address, size)
+        return
+    bits = to_bits(code, mask)
+    if packing == PackMethod.PERMUTE and not dense:
+        _emit_permuted(code, kind, text, bits, address, size)
+        return
+    emit = _emit_permuted if packing == PackMethod.PERMUTE else _emit_loop
+    whole, some, after = code.label(), code.label(), code.label()
+    code.choose(code.value(f"icmp eq {BITS} {bits}, -1"), whole, some)
+    code.begin(whole)
+    code.do(f"store {kind} {text}, ptr {address}, align {size}")
+    code.branch(after)
+    code.begin(some)
+    emit(code, kind, text, bits, address, size)
+    code.branch(after)
+    code.begin(after)
 
 
 def _emit_compressed(
@@ -61,7 +76,7 @@ def _emit_compressed(
 
 
 def _emit_permuted(
-    code: Instructions, kind: str, text: str, mask: str, address: str, size: int
+    code: Instructions, kind: str, text: str, bits: str, address: str, size: int
 ) -> None:
     """Permute the lanes of each register by a table of what bits select, and store it.
 
@@ -69,13 +84,12 @@ def _emit_permuted(
     """
     lanes = 4 if size == 8 else HALF
     entry = element(kind)
-    bits = to_bits(code, mask)
     for first in range(0, LANES, lanes):
         part = f"<{lanes} x {entry}>"
         order = _order(range(first, first + lanes))
         values = code.value(f"shufflevector {kind} {text}, {kind} poison, {order}")
-        moved = code.value(f"lshr i{LANES} {bits}, {first}")
-        selected = code.value(f"trunc i{LANES} {moved} to i8")
+        moved = code.value(f"lshr {BITS} {bits}, {first}")
+        selected = code.value(f"trunc {BITS} {moved} to i8")
         if lanes < HALF:
             selected = code.value(f"and i8 {selected}, {(1 << lanes) - 1}")
         packed = _permute(code, part, values, size, _selected_lanes(code, selected))
@@ -134,29 +148,22 @@ def _order(lanes: Sequence[int]) -> str:
 
 
 def _emit_loop(
-    code: Instructions, kind: str, text: str, mask: str, address: str, size: int
+    code: Instructions, kind: str, text: str, selected: str, address: str, size: int
 ) -> None:
     """Store the selected lanes one by one, in a loop over the bits that are set.
 
-    All of them are stored at once. LLVM's own expansion of a compressing store branches
-    on every lane.
+    LLVM's own expansion of a compressing store branches on every lane.
     """
-    entry, bits = element(kind), f"i{LANES}"
+    entry, bits = element(kind), BITS
     lanes, left, done = (code.stack(each) for each in (kind, bits, "i64"))
-    selected = to_bits(code, mask)
-    whole, some, head, each, after = (code.label() for _ in range(5))
-    code.choose(code.value(f"icmp eq {bits} {selected}, -1"), whole, some)
-    code.begin(whole)
-    code.do(f"store {kind} {text}, ptr {address}, align {size}")
-    code.branch(after)
-    code.begin(some)
+    head, each, end = code.label(), code.label(), code.label()
     code.do(f"store {kind} {text}, ptr {lanes}")
     code.do(f"store {bits} {selected}, ptr {left}")
     code.do(f"store i64 0, ptr {done}")
     code.branch(head)
     code.begin(head)
     set_bits = code.value(f"load {bits}, ptr {left}")
-    code.choose(code.value(f"icmp ne {bits} {set_bits}, 0"), each, after)
+    code.choose(code.value(f"icmp ne {bits} {set_bits}, 0"), each, end)
     code.begin(each)
     name, kinds = f"llvm.cttz.{bits}", [bits, "i1"]
     lane = code.call(name, bits, kinds, set_bits, "true")
@@ -164,14 +171,14 @@ def _emit_loop(
     source = code.value(f"getelementptr inbounds {entry}, ptr {lanes}, {bits} {lane}")
     target = code.value(f"getelementptr inbounds {entry}, ptr {address}, i64 {number}")
     value = code.value(f"load {entry}, ptr {source}")
-    code.do(f"store {entry} {value}, ptr {target}")
+    code.do(f"store {entry} {value}, ptr {target}, align {size}")
     fewer = code.value(f"sub {bits} {set_bits}, 1")
     rest = code.value(f"and {bits} {set_bits}, {fewer}")
     code.do(f"store {bits} {rest}, ptr {left}")
     following = code.value(f"add i64 {number}, 1")
     code.do(f"store i64 {following}, ptr {done}")
     code.branch(head)
-    code.begin(after)
+    code.begin(end)
 
 
 def _compress(code: Instructions, kind: str, masks: str, text: str, mask: str) -> str:

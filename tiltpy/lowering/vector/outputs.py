@@ -35,6 +35,7 @@ from tiltpy.loops.nodes import (
     WriteSlot,
 )
 from tiltpy.lowering.vector.cell_values import Outcome
+from tiltpy.plan.definedness import exists_by_windows
 from tiltpy.types import BOOL, I32, I64, columns
 
 LINE_BITS = 512
@@ -57,6 +58,7 @@ class Output:
         self.name = name = definition.name
         self.precision = definition.tdom.precision
         self.outcome = outcome
+        self.dense = exists_by_windows(definition)
         self.values = tuple(
             builder.array(SlotKind.OUT_VALUES, name, scalar, j, written=True)
             for j, (_, scalar) in enumerate(columns(definition.type))
@@ -144,15 +146,23 @@ class Output:
         return self.outcome.value.valid if begins is None else begins
 
     def _pack(self, block: Block, cell: LExpr, outlet: StreamStore) -> None:
-        left = convert(sub(self.total, cell), I32)
-        inside = lt(Lane(I32), left)
-        mask = block.name("mask", conj(self._begins(), inside))
-        block.add(Store(self._bitmap(SlotKind.OUT_BEGINS), cell, mask))
+        bits = {SlotKind.OUT_BEGINS: self._begins()}
         if self.outcome.begins is not None:
-            covered = conj(self.outcome.value.valid, inside)
-            block.add(Store(self._bitmap(SlotKind.OUT_COVERED), cell, covered))
+            bits[SlotKind.OUT_COVERED] = self.outcome.value.valid
+        left = block.name("left", sub(self.total, cell))
+        inside = lt(Lane(I32), convert(left, I32))
+        last = block.inner()
+        masks = {}
+        for kind, lanes in bits.items():
+            masks[kind] = mask = self.builder.fresh("mask", BOOL)
+            block.set(mask, Splat(lanes, BOOL))
+            last.set(mask, conj(mask, inside))
+        block.when(lt(left, i64(LANES)), last, rarely=True)
+        for kind, mask in masks.items():
+            block.add(Store(self._bitmap(kind), cell, mask))
+        mask = masks[SlotKind.OUT_BEGINS]
         for array, value in zip(outlet.staged, self._columns(), strict=True):
-            block.add(Pack(array, self.count, value, mask))
+            block.add(Pack(array, self.count, value, mask, self.dense))
         block.set(self.count, add(self.count, CountTrue(mask, I64)))
         outlet.flush(block)
 

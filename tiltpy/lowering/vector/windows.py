@@ -9,9 +9,9 @@ from functools import partial
 
 from tiltpy.aggregates.aggregate import Aggregate, State, lift_where, name_state
 from tiltpy.aggregates.built_in import (
-    SHORT_COUNT,
     aggregate_for,
     narrow_aggregate,
+    short_count,
     value_aggregate,
 )
 from tiltpy.aggregates.central_moments import (
@@ -33,6 +33,7 @@ from tiltpy.ir.nodes import Expr, Reduce, TemporalExpr
 from tiltpy.ir.traversal import sees_more
 from tiltpy.loops.build import TRUE, add, conj, i64, sub
 from tiltpy.loops.nodes import LExpr, Num, Splat
+from tiltpy.lowering.vector.carried_values import CarriedValues, Side
 from tiltpy.lowering.vector.counted_windows import CountedWindows
 from tiltpy.lowering.vector.doubling_windows import WindowFold
 from tiltpy.lowering.vector.operands import LaneView
@@ -95,6 +96,7 @@ class LaneWindows:
     def __init__(self, view: LaneView, leaf: Leaf) -> None:
         self.view = view
         self.counted = CountedWindows(view, leaf)
+        self.carried = CarriedValues(view)
         self.folds: dict[tuple[str, Expr, Aggregate], WindowFold] = {}
         self.ends: dict[tuple[str, Expr], tuple[int, int]] = {}
 
@@ -107,6 +109,7 @@ class LaneWindows:
     def start(self, block: Block, vector: LExpr) -> None:
         """Set the variables before the loop, whose first round has a `vector`."""
         self.counted.start(block)
+        self.carried.start(block)
         for fold in self.folds.values():
             fold.start(block, vector)
 
@@ -136,6 +139,9 @@ class LaneWindows:
             if value.valid == TRUE:
                 at = view.after(seen.oldest) if node.reduction == "first" else newest
                 return view.element(view.block, name, element, at)
+            if node.reduction == "last" or self._is_ahead(name):
+                side: Side = "last" if node.reduction == "last" else "first"
+                return self.carried.window(side, name, element, newest, cells)
             scalars = (number.type for number in numbers_of(value))
             aggregate = value_aggregate(node.reduction, *scalars)
             state = self._window(node, aggregate, newest, cells, certain=False)
@@ -184,6 +190,11 @@ class LaneWindows:
             view.block, node, state, count, certain=certain, cells=cells
         )
 
+    def _is_ahead(self, name: str) -> bool:
+        """Test whether cells behind a vector are in memory when the loop is there."""
+        geometry = self.view.plan.geometry
+        return geometry.sampled(name) and name not in geometry.slow_inputs
+
     def _combines_about(self, node: Reduce, cells: int) -> bool:
         """Decide whether a variance is of deviations from a window's first value."""
         if ORDERS.get(node.reduction) != 2:
@@ -214,7 +225,9 @@ class LaneWindows:
         """Count the snapshots that contribute."""
         if certain:
             return self.view.count_inside(node.window.object, newest, cells)
-        (count,) = self._window(node, SHORT_COUNT, newest, cells, certain=False)
+        readers = self._readers(node.window.object, node.element)
+        aggregate = short_count(max(seen.cells for _, seen in readers))
+        (count,) = self._window(node, aggregate, newest, cells, certain=False)
         return count
 
     def _values(self, node: Reduce, newest: int, cells: int) -> Values:

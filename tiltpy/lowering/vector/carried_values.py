@@ -1,0 +1,240 @@
+"""First and last values of windows of lanes, over cells of which some are empty.
+
+The nearest value before a vector, or behind it, is carried on with its cell. A vector
+without an empty cell is its own result; in others empty lanes take the value of a
+neighbour, by doubling, or the carried one. So the length of windows costs no time.
+"""
+
+from typing import Literal
+
+from tiltpy.abi.signature import LANES
+from tiltpy.aggregates.aggregate import State
+from tiltpy.emit.builder import Block
+from tiltpy.emit.cell_arrays import CellIndex
+from tiltpy.emit.values import LoopValue, numbers_of, with_numbers, zero
+from tiltpy.ir.nodes import Expr
+from tiltpy.loops.build import (
+    TRUE,
+    add,
+    conj,
+    convert,
+    disj,
+    eq,
+    greatest,
+    i64,
+    le,
+    least,
+    lt,
+    negate,
+    select,
+    sub,
+)
+from tiltpy.loops.nodes import (
+    Bin,
+    CountTrue,
+    Earlier,
+    Extract,
+    Lane,
+    LExpr,
+    Num,
+    Splat,
+    Var,
+    While,
+)
+from tiltpy.lowering.vector.operands import LaneView
+from tiltpy.types import BOOL, I8, I64
+
+Side = Literal["first", "last"]
+NEVER = i64(-(2**62))
+"""The cell of a value that is not there."""
+
+
+class CarriedValue:
+    """The `last` value of an element in windows, or the `first`.
+
+    `after` is how many cells after the counter's the end of the first lane's window is,
+    from which on it is looked for. `carried` are the numbers of the nearest value
+    beyond a vector, in `cell`; of a first one, cells up to `seen` have been looked at.
+    """
+
+    def __init__(
+        self, view: LaneView, side: Side, name: str, element: Expr, after: int
+    ) -> None:
+        self.view = view
+        self.side = side
+        self.name = name
+        self.element = element
+        self.after = after
+        self.value = view.element(view.block, name, element, after)
+        fresh, numbers = view.builder.fresh, numbers_of(self.value)
+        self.carried = tuple(fresh(f"{name}.{side}", n.type) for n in numbers)
+        self.cell = fresh(f"{name}.{side}.cell")
+        self.seen = fresh(f"{name}.{side}.seen")
+
+    def start(self, block: Block) -> None:
+        """Set the variables before the loop."""
+        for var in self.carried:
+            block.set(var, zero(var.type))
+        block.set(self.cell, NEVER)
+        if self.side == "first":
+            block.set(self.seen, NEVER)
+
+    def window(self, block: Block, cells: int) -> LoopValue:
+        """The results of windows of so many cells, for a round of the loop."""
+        first = block.name("cell", add(self.view.cell, i64(self.after)))
+        numbers = _in_lanes(self.value)
+        results = tuple(self.view.builder.fresh(self.side, n.type) for n in numbers)
+        some = self.view.builder.fresh("some", BOOL)
+        whole, partly = block.inner(), block.inner()
+        for result, number in zip(results, numbers, strict=True):
+            whole.set(result, number)
+        whole.set(some, Splat(TRUE, BOOL))
+        at = self._fill(partly, self.value.valid, numbers, results)
+        if self.side == "first":
+            self._look_ahead(partly, at, first, cells)
+        self._join_carried(partly, at, results, some, first, cells)
+        if self.side == "last":
+            whole.set(self.cell, add(first, i64(LANES - 1)))
+            self._carry(partly, at, first)
+        block.either(_all_true(block, self.value.valid), whole, partly)
+        if self.side == "last":
+            for carried, result in zip(self.carried, results, strict=True):
+                block.set(carried, Extract(result, LANES - 1, carried.type))
+        return with_numbers(self.value, some, results)
+
+    def _fill(
+        self, block: Block, valid: LExpr, numbers: State, results: tuple[Var, ...]
+    ) -> Var:
+        """Fill empty lanes by others, of which few are further than three.
+
+        Returns which lane each value is of; where there is none, one beyond the vector.
+        """
+        at = self.view.builder.fresh("at", I8)
+        block.set(at, select(valid, Lane(I8), self._beyond))
+        for result, number in zip(results, numbers, strict=True):
+            block.set(result, number)
+        filled = self._double(block, valid, at, results, 1)
+        filled = self._double(block, filled, at, results, 2)
+        far = block.inner()
+        self._double(far, self._double(far, filled, at, results, 4), at, results, 8)
+        block.when(negate(_all_true(block, filled)), far)
+        return at
+
+    @property
+    def _beyond(self) -> Num:
+        return Num(-1 if self.side == "last" else LANES, I8)
+
+    def _double(
+        self, block: Block, filled: LExpr, at: Var, results: tuple[Var, ...], by: int
+    ) -> LExpr:
+        """Fill empty lanes by those so many lanes away; returns which need no more."""
+        for result in results:
+            other = self._shift(result, zero(result.type), by)
+            block.set(result, select(filled, result, other))
+        nearer = greatest if self.side == "last" else least
+        block.set(at, nearer(at, self._shift(at, self._beyond, by)))
+        return block.name("filled", disj(filled, self._shift(filled, TRUE, by)))
+
+    def _shift(self, lanes: LExpr, edge: Num, by: int) -> LExpr:
+        kind = edge.type
+        if self.side == "last":
+            return Earlier(lanes, Splat(edge, kind), by, kind)
+        return Earlier(Splat(edge, kind), lanes, LANES - by, kind)
+
+    def _join_carried(
+        self,
+        block: Block,
+        at: Var,
+        results: tuple[Var, ...],
+        some: Var,
+        first: LExpr,
+        cells: int,
+    ) -> None:
+        """Let lanes without a value take the carried one, and see who may have any."""
+        away = sub(self.cell, first)
+        if self.side == "last":
+            reach = add(away, i64(cells))
+            distance = Bin("-", Lane(I8), at, I8)
+        else:
+            is_behind = le(i64(LANES), away)
+            reach = select(is_behind, sub(away, i64(cells)), i64(LANES))
+            distance = Bin("-", at, Lane(I8), I8)
+        bound = convert(greatest(least(reach, i64(LANES)), i64(-1)), I8)
+        beyond = block.name("beyond", eq(at, self._beyond))
+        for result, carried in zip(results, self.carried, strict=True):
+            block.set(result, select(beyond, carried, result))
+        near = TRUE if cells >= LANES else lt(distance, Num(cells, I8))
+        reached = lt(Lane(I8), bound) if self.side == "last" else lt(bound, Lane(I8))
+        block.set(some, select(beyond, reached, near))
+
+    def _carry(self, block: Block, at: Var, first: LExpr) -> None:
+        """Carry the cell of the last lane's value, if that is of this vector."""
+        last = block.name("lane", convert(Extract(at, LANES - 1, I8), I64))
+        here = add(first, last)
+        block.set(self.cell, select(lt(last, i64(0)), self.cell, here))
+
+    def _look_ahead(self, block: Block, at: Var, first: LExpr, cells: int) -> None:
+        """Look behind a vector whose last lane is empty, until the window ends.
+
+        No vector is looked at twice.
+        """
+        behind = block.name("behind", add(first, i64(LANES)))
+        ahead, each = block.inner(), block.inner()
+        ahead.set(self.seen, greatest(self.seen, behind))
+        at_seen = CellIndex(self.seen)
+        value = self.view.element(each, self.name, self.element, at_seen)
+        numbers = _in_lanes(value)
+        results = tuple(self.view.builder.fresh("ahead", n.type) for n in numbers)
+        next_at = self._fill(each, value.valid, numbers, results)
+        lane = each.name("lane", convert(Extract(next_at, 0, I8), I64))
+        found = each.inner()
+        found.set(self.cell, add(self.seen, lane))
+        for carried, result in zip(self.carried, results, strict=True):
+            found.set(carried, Extract(result, 0, carried.type))
+        each.when(lt(lane, i64(LANES)), found)
+        each.set(self.seen, add(self.seen, i64(LANES)))
+        not_yet = lt(self.cell, behind)
+        in_window = lt(self.seen, add(behind, i64(cells - 1)))
+        ahead.add(While(conj(not_yet, in_window), each.body()))
+        last = convert(Extract(at, LANES - 1, I8), I64)
+        block.when(conj(le(i64(LANES), last), not_yet), ahead)
+
+
+def _in_lanes(value: LoopValue) -> State:
+    """The numbers of a value, none of them a constant."""
+    return tuple(
+        Splat(number, number.type) if isinstance(number, Num) else number
+        for number in numbers_of(value)
+    )
+
+
+def _all_true(block: Block, valid: LExpr) -> LExpr:
+    """Test whether a bool holds in all lanes."""
+    count = block.name("count", CountTrue(Splat(valid, BOOL), I64))
+    return le(i64(LANES), count)
+
+
+class CarriedValues:
+    """Those of a loop; equal windows share theirs."""
+
+    def __init__(self, view: LaneView) -> None:
+        self.view = view
+        self.values: list[CarriedValue] = []
+        self.results: dict[tuple[Side, str, Expr, int, int], LoopValue] = {}
+
+    def start(self, block: Block) -> None:
+        """Set the variables before the loop."""
+        for value in self.values:
+            value.start(block)
+
+    def window(
+        self, side: Side, name: str, element: Expr, newest: int, cells: int
+    ) -> LoopValue:
+        """The values of windows, the first of which ends so many cells on."""
+        key = side, name, element, newest, cells
+        if key not in self.results:
+            after = newest if side == "last" else newest - cells + 1
+            value = CarriedValue(self.view, side, name, element, after)
+            self.values.append(value)
+            self.results[key] = value.window(self.view.block, cells)
+        return self.results[key]
