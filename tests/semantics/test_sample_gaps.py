@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 import tiltpy as tilt
+from tests.compiled import Setting
 from tests.random.grids import random_grid_setting
 from tests.random.queries import Case
 from tests.random.sample_gaps import random_gap_case, random_hop_case
@@ -16,6 +17,7 @@ from tiltpy.aggregates.aggregate import Aggregate, State
 from tiltpy.emit.builder import Block
 from tiltpy.emit.values import LoopValue
 from tiltpy.frontend.parse import parse
+from tiltpy.interpreter.evaluate import Event
 from tiltpy.ir.print.query import format_query
 from tiltpy.lifetimes import Point
 from tiltpy.loops.nodes import LExpr
@@ -36,6 +38,19 @@ def check_case(case: Case, seed: int) -> None:
     assert difference is None, f"seed {seed}, {setting}\n{difference}"
 
 
+def count_carried(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The values that vectors carry from now on: `first`, `last`, or their bounds."""
+    carried: list[str] = []
+    window = CarriedValue.window
+
+    def count(self: CarriedValue, block: Block, cells: int) -> LoopValue:
+        carried.append(self.bound or self.side)
+        return window(self, block, cells)
+
+    monkeypatch.setattr(CarriedValue, "window", count)
+    return carried
+
+
 @pytest.mark.parametrize("batch", range(RANDOM // BATCH))
 def test_random_gaps(
     batch: int, *, deep: bool, monkeypatch: pytest.MonkeyPatch
@@ -47,13 +62,7 @@ def test_random_gaps(
         folds.append(self.aggregate.name)
         lift(self, block, lifted)
 
-    carried: list[str] = []
-    window = CarriedValue.window
-
-    def count_carried(self: CarriedValue, block: Block, cells: int) -> LoopValue:
-        carried.append(self.side)
-        return window(self, block, cells)
-
+    carried = count_carried(monkeypatch)
     copied: list[str] = []
     put = DensifiedInput._put_points
 
@@ -63,7 +72,6 @@ def test_random_gaps(
 
     monkeypatch.setattr(DensifiedInput, "_put_points", count_copied)
     monkeypatch.setattr(WindowFold, "lift", count)
-    monkeypatch.setattr(CarriedValue, "window", count_carried)
     for first in range(batch * BATCH, RANDOM * (DEEPER if deep else 1), RANDOM):
         for seed in range(first, first + BATCH):
             check_case(random_gap_case(seed), seed)
@@ -71,6 +79,23 @@ def test_random_gaps(
     assert folds.count("first.value") >= 1
     assert carried.count("last") >= BATCH // 4
     assert carried.count("first") >= 1
+
+
+@pytest.mark.parametrize("gap", [1, 7, 40])
+def test_bounds_of_gaps_are_carried(gap: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    carried = count_carried(monkeypatch)
+    random = Random(gap)  # noqa: S311 - tests, not secrets
+    fields = f"line = interpolate(~x, {gap}), age = age(~x, {gap})"
+    query = parse(f"input x : f64 sampled 1\n~o[t] = {{ {fields} }}\noutput ~o")
+    for lost in (0.02, 0.3, 0.95):
+        events = [
+            Event(time, time + 1, random.randint(-80, 80) / 8)
+            for time in range(300)
+            if random.random() >= lost
+        ]
+        case = Case(query, {"x": events}, None, None, {})
+        assert check(case, Setting(vector=True, nulls="samples"), exact=True) is None
+    assert {"start", "end", "first", "last"} <= set(carried)
 
 
 @pytest.mark.parametrize("batch", range(RANDOM // BATCH))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any, assert_never
 
+from tiltpy.abi.signature import LANES
 from tiltpy.abi.slots import SlotKind
 from tiltpy.emit.builder import Block
 from tiltpy.emit.dates import lower_date_component
@@ -51,12 +52,13 @@ from tiltpy.loops.build import (
     i64,
     least,
     load,
+    lt,
     ne,
     negate,
     select,
     sub,
 )
-from tiltpy.loops.nodes import Bin, CallFn, LExpr, Num
+from tiltpy.loops.nodes import Bin, CallFn, CountTrue, LExpr, Num, Splat
 from tiltpy.ops import ARITHMETIC, COMPARISON, BinaryOp
 from tiltpy.types import BOOL, F64, I64, STRING, Scalar, Struct, Type, int_range
 
@@ -133,16 +135,25 @@ def phi(payload: Type) -> LoopValue:
 
 
 def lower_expr(
-    block: Block, leaf: Leaf, expr: Expr, names: Mapping[str, LoopValue] | None = None
+    block: Block,
+    leaf: Leaf,
+    expr: Expr,
+    names: Mapping[str, LoopValue] | None = None,
+    *,
+    lanes: bool = False,
 ) -> LoopValue:
-    """Append the computation of an expression; `names` are its free names."""
-    return _Lowering(block, leaf).lower(expr, dict(names or {}))
+    """Append the computation of an expression; `names` are its free names.
+
+    `lanes`: in all of them at once.
+    """
+    return _Lowering(block, leaf, lanes=lanes).lower(expr, dict(names or {}))
 
 
 class _Lowering:
-    def __init__(self, block: Block, leaf: Leaf) -> None:
+    def __init__(self, block: Block, leaf: Leaf, *, lanes: bool) -> None:
         self.block = block
         self.leaf = leaf
+        self.lanes = lanes
         self.known: dict[Expr, LoopValue] = {}
 
     def lower(self, expr: Expr, env: dict[str, LoopValue]) -> LoopValue:
@@ -297,7 +308,29 @@ class _Lowering:
         condition = self.lower(expr.condition, env)
         then = self.lower(expr.then, env)
         otherwise = self.lower(expr.otherwise, env)
+        fills = isinstance(expr.condition, Exists) and not then.fields
+        if fills and self.lanes and isinstance(expr.otherwise, Binary | Call | Let):
+            return self.fill(condition.scalar, then, otherwise)
         return self.choose(condition, then, otherwise)
+
+    def fill(self, exists: LExpr, then: LoopValue, other: LoopValue) -> LoopValue:
+        """Choose in lanes where few are filled, in vectors that have any.
+
+        What only these need LLVM computes only there.
+        """
+        chosen = pick(exists, then.valid, other.valid, then, other)
+        if isinstance(exists, Num) or chosen in (then, other):
+            return self.name_value(chosen)
+        assert isinstance(then.type, Scalar)
+        value = self.block.builder.fresh("v", then.type)
+        valid = self.block.builder.fresh("ok", BOOL)
+        some = self.block.inner()
+        for block, one in ((self.block, then), (some, chosen)):
+            block.set(value, Splat(one.scalar, then.type))
+            block.set(valid, Splat(one.valid, BOOL))
+        count = self.block.name("count", CountTrue(Splat(exists, BOOL), I64))
+        self.block.when(lt(count, i64(LANES)), some)
+        return LoopValue(then.type, value, valid)
 
     def choose(
         self, condition: LoopValue, then: LoopValue, other: LoopValue

@@ -2,22 +2,27 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Literal
 
 from tiltpy.ir.nodes import (
     At,
+    Call,
+    Const,
     Element,
     EventBound,
     Expr,
+    Local,
     Reduce,
     Time,
     UserReduction,
 )
 from tiltpy.ops import REDUCTIONS
-from tiltpy.types import I64, Scalar, Type, columns
+from tiltpy.types import I64, Scalar, Type, columns, int_range
 
 STATE = "state"
 START, END = "start", "end"
 OLDER, NEWER = "a", "b"
+Bound = Literal["start", "end"]
 CLAUSES = ("init", "acc", "deacc", "merge", "result")
 """In the order in which they are written."""
 OUTSIDE = At | EventBound | Time | Reduce | Element
@@ -32,6 +37,27 @@ def rounds(node: Reduce) -> bool:
     if rule.result in ("sum", "i64"):
         return isinstance(node.type, Scalar) and node.type.is_float
     return rule.additive or rule.moments > 0
+
+
+def picked_bound(reduction: UserReduction) -> Bound | None:
+    """Find the bound that a reduction picks: the latest end, or the earliest start."""
+    state, older, newer = (Local(name, I64) for name in (STATE, OLDER, NEWER))
+    first, last = int_range(I64)
+    bounds: tuple[tuple[Bound, str, int], ...] = (
+        ("start", "min", last),
+        ("end", "max", first),
+    )
+    for bound, function, nothing in bounds:
+        picks = replace(
+            reduction,
+            init=Const(nothing, I64),
+            acc=Call(function, (state, Local(bound, I64)), I64),
+            merge=Call(function, (older, newer), I64),
+            result=state,
+        )
+        if reduction == picks:
+            return bound
+    return None
 
 
 def clauses(reduction: UserReduction) -> Iterator[tuple[str, Expr]]:

@@ -13,6 +13,7 @@ from tiltpy.emit.builder import Block
 from tiltpy.emit.cell_arrays import CellIndex
 from tiltpy.emit.values import LoopValue, numbers_of, with_numbers, zero
 from tiltpy.ir.nodes import Expr
+from tiltpy.ir.reductions import Bound
 from tiltpy.loops.build import (
     TRUE,
     add,
@@ -55,21 +56,39 @@ class CarriedValue:
     `after` is how many cells after the counter's the end of the first lane's window is,
     from which on it is looked for. `carried` are the numbers of the nearest value
     beyond a vector, in `cell`; of a first one, cells up to `seen` have been looked at.
+    With a `bound` the value is when its snapshot, which has a cell, starts or ends.
     """
 
     def __init__(
-        self, view: LaneView, side: Side, name: str, element: Expr, after: int
+        self,
+        view: LaneView,
+        side: Side,
+        name: str,
+        element: Expr,
+        after: int,
+        bound: Bound | None,
     ) -> None:
         self.view = view
         self.side = side
         self.name = name
         self.element = element
         self.after = after
-        self.value = view.element(view.block, name, element, after)
+        self.bound = bound
+        value = view.element(view.block, name, element, after)
+        cell = view.block.name("cell", add(view.cell, i64(after)))
+        self.value = self._bound_of(view.block, value, cell)
         fresh, numbers = view.builder.fresh, numbers_of(self.value)
         self.carried = tuple(fresh(f"{name}.{side}", n.type) for n in numbers)
         self.cell = fresh(f"{name}.{side}.cell")
         self.seen = fresh(f"{name}.{side}.seen")
+
+    def _bound_of(self, block: Block, value: LoopValue, cell: LExpr) -> LoopValue:
+        """Replace the values from a cell on by bounds, if these are asked for."""
+        if self.bound is None:
+            return value
+        first = add(cell, i64(int(self.bound == "end")))
+        times = block.name(self.bound, self.view.starts_of(self.name, first))
+        return LoopValue(I64, times, value.valid)
 
     def start(self, block: Block) -> None:
         """Set the variables before the loop."""
@@ -84,15 +103,15 @@ class CarriedValue:
         first = block.name("cell", add(self.view.cell, i64(self.after)))
         numbers = _in_lanes(self.value)
         results = tuple(self.view.builder.fresh(self.side, n.type) for n in numbers)
-        some = self.view.builder.fresh("some", BOOL)
+        exists = self.view.builder.fresh("exists", BOOL)
         whole, partly = block.inner(), block.inner()
         for result, number in zip(results, numbers, strict=True):
             whole.set(result, number)
-        whole.set(some, Splat(TRUE, BOOL))
+        whole.set(exists, Splat(TRUE, BOOL))
         at = self._fill(partly, self.value.valid, numbers, results)
         if self.side == "first":
             self._look_ahead(partly, at, first, cells)
-        self._join_carried(partly, at, results, some, first, cells)
+        self._join_carried(partly, at, results, exists, first, cells)
         if self.side == "last":
             whole.set(self.cell, add(first, i64(LANES - 1)))
             self._carry(partly, at, first)
@@ -100,7 +119,7 @@ class CarriedValue:
         if self.side == "last":
             for carried, result in zip(self.carried, results, strict=True):
                 block.set(carried, Extract(result, LANES - 1, carried.type))
-        return with_numbers(self.value, some, results)
+        return with_numbers(self.value, exists, results)
 
     def _fill(
         self, block: Block, valid: LExpr, numbers: State, results: tuple[Var, ...]
@@ -146,7 +165,7 @@ class CarriedValue:
         block: Block,
         at: Var,
         results: tuple[Var, ...],
-        some: Var,
+        exists: Var,
         first: LExpr,
         cells: int,
     ) -> None:
@@ -165,7 +184,7 @@ class CarriedValue:
             block.set(result, select(beyond, carried, result))
         near = TRUE if cells >= LANES else lt(distance, Num(cells, I8))
         reached = lt(Lane(I8), bound) if self.side == "last" else lt(bound, Lane(I8))
-        block.set(some, select(beyond, reached, near))
+        block.set(exists, select(beyond, reached, near))
 
     def _carry(self, block: Block, at: Var, first: LExpr) -> None:
         """Carry the cell of the last lane's value, if that is of this vector."""
@@ -183,6 +202,7 @@ class CarriedValue:
         ahead.set(self.seen, greatest(self.seen, behind))
         at_seen = CellIndex(self.seen)
         value = self.view.element(each, self.name, self.element, at_seen)
+        value = self._bound_of(each, value, self.seen)
         numbers = _in_lanes(value)
         results = tuple(self.view.builder.fresh("ahead", n.type) for n in numbers)
         next_at = self._fill(each, value.valid, numbers, results)
@@ -220,7 +240,7 @@ class CarriedValues:
     def __init__(self, view: LaneView) -> None:
         self.view = view
         self.values: list[CarriedValue] = []
-        self.results: dict[tuple[Side, str, Expr, int, int], LoopValue] = {}
+        self.results: dict[tuple[object, ...], LoopValue] = {}
 
     def start(self, block: Block) -> None:
         """Set the variables before the loop."""
@@ -228,13 +248,19 @@ class CarriedValues:
             value.start(block)
 
     def window(
-        self, side: Side, name: str, element: Expr, newest: int, cells: int
+        self,
+        side: Side,
+        name: str,
+        element: Expr,
+        newest: int,
+        cells: int,
+        bound: Bound | None = None,
     ) -> LoopValue:
         """The values of windows, the first of which ends so many cells on."""
-        key = side, name, element, newest, cells
+        key = side, name, element, newest, cells, bound
         if key not in self.results:
             after = newest if side == "last" else newest - cells + 1
-            value = CarriedValue(self.view, side, name, element, after)
+            value = CarriedValue(self.view, side, name, element, after, bound)
             self.values.append(value)
             self.results[key] = value.window(self.view.block, cells)
         return self.results[key]

@@ -101,7 +101,7 @@ class LaneLoop:
     def define(self, block: Block, cell: Var, definition: TemporalExpr) -> Outcome:
         """Append what computes an object; `cell` counts the first lane's cell."""
         self.view.turn_to(block, cell, definition)
-        value = lower_expr(block, self._leaf, definition.body)
+        value = lower_expr(block, self._leaf, definition.body, lanes=True)
         if definition.distinct:
             value = unsign_zeros(block, value)
         value = _name_value(block, value)

@@ -172,16 +172,23 @@ class LaneView:
 
     def start(self, name: str, after: int) -> LExpr:
         """The time at which the cell after the counter's begins."""
+        return self._start(name, add(self.cell, i64(after)))
+
+    def _start(self, name: str, cell: LExpr) -> LExpr:
         geometry = self.plan.geometry
         axis = geometry.axes[name]
         earlier = (geometry.low - axis.phase) % axis.period
-        ticks = mul(add(self.cell, i64(after)), i64(axis.period))
+        ticks = mul(cell, i64(axis.period))
         return add(self.low, sub(ticks, i64(earlier)))
 
     def starts(self, name: str, after: int) -> LExpr:
         """The times at which it and those after it begin."""
+        return self.starts_of(name, add(self.cell, i64(after)))
+
+    def starts_of(self, name: str, cell: LExpr) -> LExpr:
+        """The times at which a cell, counted as the counter does, and others begin."""
         period = self.plan.geometry.axes[name].period
-        return add(self.start(name, after), mul(Lane(I64), i64(period)))
+        return add(self._start(name, cell), mul(Lane(I64), i64(period)))
 
     def row(self, name: str, after: int) -> LExpr:
         """The row of a sampled input that is the cell after the counter's."""

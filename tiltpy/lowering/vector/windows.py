@@ -30,6 +30,7 @@ from tiltpy.emit.cell_arrays import CellIndex
 from tiltpy.emit.references import reductions
 from tiltpy.emit.values import Leaf, LoopValue, numbers_of, with_numbers
 from tiltpy.ir.nodes import Expr, Reduce, TemporalExpr
+from tiltpy.ir.reductions import picked_bound
 from tiltpy.ir.traversal import sees_more
 from tiltpy.loops.build import TRUE, add, conj, i64, sub
 from tiltpy.loops.nodes import LExpr, Num, Splat
@@ -139,8 +140,8 @@ class LaneWindows:
             if value.valid == TRUE:
                 at = view.after(seen.oldest) if node.reduction == "first" else newest
                 return view.element(view.block, name, element, at)
-            if node.reduction == "last" or self._is_ahead(name):
-                side: Side = "last" if node.reduction == "last" else "first"
+            side: Side = "last" if node.reduction == "last" else "first"
+            if self._is_carried(name, side):
                 return self.carried.window(side, name, element, newest, cells)
             scalars = (number.type for number in numbers_of(value))
             aggregate = value_aggregate(node.reduction, *scalars)
@@ -171,6 +172,10 @@ class LaneWindows:
         user_reductions = view.builder.user_reductions
         if node.bounds:
             reduction = user_reductions[node.reduction]
+            bound = picked_bound(reduction)
+            side = "last" if bound == "end" else "first"
+            if bound is not None and not certain and self._is_carried(name, side):
+                return self.carried.window(side, name, element, newest, cells, bound)
             aggregate = bounded_aggregate(reduction, partial(self._bounds, name))
         else:
             aggregate = narrow_aggregate(node.reduction, element.type, user_reductions)
@@ -190,10 +195,11 @@ class LaneWindows:
             view.block, node, state, count, certain=certain, cells=cells
         )
 
-    def _is_ahead(self, name: str) -> bool:
-        """Test whether cells behind a vector are in memory when the loop is there."""
+    def _is_carried(self, name: str, side: Side) -> bool:
+        """Decide whether a value is carried: a first one from memory that is ahead."""
         geometry = self.view.plan.geometry
-        return geometry.sampled(name) and name not in geometry.slow_inputs
+        ahead = geometry.sampled(name) and name not in geometry.slow_inputs
+        return side == "last" or ahead
 
     def _combines_about(self, node: Reduce, cells: int) -> bool:
         """Decide whether a variance is of deviations from a window's first value."""
