@@ -276,3 +276,25 @@ def test_keys_that_are_quiet_go_on() -> None:
         {"k": "b", "start": 1, "end": 4, "o": 2.0}
     ]
     assert [row["end"] for row in update["o"].open.to_arrow().to_pylist()] == [30, 30]
+
+
+@pytest.mark.parametrize("by", ["", " by k"])
+def test_a_distinct_value_goes_on_in_the_rows_to_come(by: str) -> None:
+    """The row of the next cell has come, but is not settled: it may not be the last."""
+    query = tilt.parse(f"""
+        input x{by} : f64 time ts sampled 1
+        distinct ~high[t] = ~x[t] > 4 ? true : φ
+        output ~high
+    """)
+    live = query.live()
+    stamps = pa.array([1, 2, 3, 4, 5, 6])
+    frame = pa.table({"ts": stamps, "x": [5.0, 6.0, 7.0, 5.0, 1.0, 2.0], "k": [1] * 6})
+    first = live.push(x=frame.slice(0, 3))["high"]
+    assert (len(first.final), first.through) == (0, 2)
+    assert first.open.to_arrow().select(["start", "end"]).to_pylist() == [
+        {"start": 0, "end": 2}
+    ]
+    second = live.push(x=frame.slice(3))["high"]
+    assert second.final.to_arrow().select(["start", "end"]).to_pylist() == [
+        {"start": 0, "end": 4}
+    ]

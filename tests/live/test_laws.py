@@ -25,6 +25,7 @@ from tests.live.arrivals import (
     start_of,
 )
 from tests.random.keyed_queries import KeyedCase
+from tests.random.timelines import distinct_query
 from tiltpy.compiler.output_selection import split_by_keys
 from tiltpy.compiler.query_kernels import Compiler
 from tiltpy.engines.live.saved_session import restore_session, save_session
@@ -50,6 +51,7 @@ NUMBERS = {
 }
 """How many cases of each kind, by key."""
 UNKEYED = {"plain": 30, "rows": 20, "open": 10, "open rows": 10}
+TIMELINES = 25
 DEEPER = 50
 CHECKS = 3
 """How many times a session is compared with the interpreter before its end."""
@@ -214,13 +216,18 @@ def check_session(case: KeyedCase, seed: int) -> int:
     return checker.checks
 
 
-def check_cases(kind: str, seeds: range, *, keys: bool) -> None:
+def check_cases(
+    kind: str, seeds: range, *, keys: bool, timelines: bool = False
+) -> None:
     """Check sessions of random cases, of which some are refused."""
     refused, checks = 0, 0
     for seed in seeds:
         case = draw_case(kind, seed)
         if not keys:
             case = without_keys(case)
+        if timelines:
+            joined = distinct_query(case.query, seed, bounds=False)
+            case = replace(case, query=joined)
         try:
             checks += check_session(case, seed)
         except tilt.QueryError as error:
@@ -240,3 +247,11 @@ def test_keyed_sessions_are_runs_through_that_time(kind: str, *, deep: bool) -> 
 @pytest.mark.parametrize("kind", UNKEYED)
 def test_sessions_are_runs_through_that_time(kind: str, *, deep: bool) -> None:
     check_cases(kind, range(UNKEYED[kind] * (DEEPER if deep else 1)), keys=False)
+
+
+@pytest.mark.parametrize("keys", [True])
+def test_sessions_of_timelines_are_runs_through_that_time(
+    keys: bool, *, deep: bool
+) -> None:
+    seeds = range(TIMELINES * (DEEPER if deep else 1))
+    check_cases("plain", seeds, keys=keys, timelines=True)

@@ -2,7 +2,8 @@
 
 A streamed run leaves the last snapshot to the next span. Here it is final once a cell
 more, over the rows so far, does not go on with it: rows to come only add to what that
-cell sees, and never make it see the same again.
+cell sees, and never make it see the same again. Distinct objects are joined by value,
+so what ends last may always go on.
 """
 
 from collections.abc import Mapping
@@ -39,12 +40,13 @@ class PromptPart(UnkeyedPart):
         """Extend a range by the cell behind it, where its snapshots may go on.
 
         Not where states are kept: those are of the last cell computed, and never go
-        back.
+        back. Nor where it says nothing, as of a distinct object.
         """
-        tdom, through = self.group.outputs[name].tdom, range_.high
+        output, through = self.group.outputs[name], range_.high
+        tdom = output.tdom
         if range_.final or tdom.rows is not None:
             return range_
-        if self.state.states is not None:
+        if self.state.states is not None or output.distinct:
             return replace(range_, through=through)
         return replace(range_, high=next_grid_point(tdom, through), through=through)
 

@@ -251,10 +251,11 @@ class KeyProgress:
     def _look_behind(self, ends: Times, edges: RowEdges) -> Times:
         """Find up to when it pays to look at what comes behind the domains.
 
-        Not where a key waits for its next row anyway. States are those of the last cell
-        computed, and never go back.
+        Not where a key waits for its next row anyway, or a cell more says nothing.
+        States are those of the last cell computed, and never go back.
         """
-        if self.lasts or (self.prompt and self.definition.tdom.rows is not None):
+        of_rows = self.definition.tdom.rows is not None
+        if self.lasts or (self.prompt and (of_rows or self.definition.distinct)):
             return ends
         if self.prompt:  # a cell more tells whether the last snapshot goes on
             return round_up(self.definition.tdom, ends + 1)
