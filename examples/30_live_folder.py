@@ -14,7 +14,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import tiltpy as tilt
-from tiltpy.live import sources
 
 POWER = Path(__file__).parent / "data" / "power.parquet"
 DAY, LEAST = 24 * 60, timedelta(minutes=10)
@@ -28,7 +27,7 @@ output ~high
 
 def follow(folder: str, saved: bytes | None, place: object) -> Iterator[tuple]:
     """Give what is final after each file, and from where to go on."""
-    live, files = QUERY.live(resume=saved), sources.folder(folder, follow=False)
+    live, files = QUERY.live(resume=saved), tilt.sources.folder(folder, follow=False)
     files.seek(place)
     for batch in files:
         update = live.push(watts=batch.frame)
