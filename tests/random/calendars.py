@@ -27,7 +27,7 @@ from tiltpy.ir.nodes import (
     Time,
     Window,
 )
-from tiltpy.ir.traversal import rewrite, source_cuts
+from tiltpy.ir.traversal import rewrite, source_cuts, walk
 from tiltpy.ops import DATE_COMPONENTS
 from tiltpy.types import ALL_FUTURE, ALL_PAST, I64, STEPS, TIME, Bound, Calendar, TDom
 from tiltpy.zones import zone_table
@@ -38,6 +38,7 @@ ZONES = (
 )  # fmt: skip
 TICKS = 3600, 4 * 3600, 86400, 86400, 5 * 86400
 """The seconds of a tick of the case."""
+YEAR = 12  # months
 MOST = 3
 """Objects, at most: the interpreter evaluates each at each tick of its readers."""
 
@@ -54,7 +55,26 @@ def random_calendar_case(seed: int, *, exact: bool = True) -> Case | None:
     changes = [int(time) for time in zone_table(zone or "UTC").changes[1:-2]]
     begin = random.choice(changes or [0]) - random.randrange(60) * tick
     begin -= begin % random.choice((1, 3600))
-    return _Writer(random, zone, tick, begin, exact=exact).case(case)
+    drawn = _Writer(random, zone, tick, begin, exact=exact).case(case)
+    return None if _goes_on_for_years(drawn.query) else drawn
+
+
+def _goes_on_for_years(query: Query) -> bool:
+    """Whether windows of all the past of an object are seen in cells of years.
+
+    The interpreter folds them anew at each of the object's ticks.
+    """
+    calendars = [each.tdom.calendar for each in query.definitions]
+    if not any(one is not None and one.months >= YEAR for one in calendars):
+        return False
+    made = {each.name for each in query.definitions}
+    nodes = (node for each in query.definitions for node in walk(each.body))
+    return any(
+        isinstance(node, Reduce)
+        and node.window.start == ALL_PAST
+        and node.window.object in made
+        for node in nodes
+    )
 
 
 class _Writer:
