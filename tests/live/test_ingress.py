@@ -298,3 +298,22 @@ def test_a_distinct_value_goes_on_in_the_rows_to_come(by: str) -> None:
     assert second.final.to_arrow().select(["start", "end"]).to_pylist() == [
         {"start": 0, "end": 4}
     ]
+
+
+@pytest.mark.parametrize("by", ["", " by k"])
+def test_what_reads_a_distinct_object_goes_on_with_it(by: str) -> None:
+    query = tilt.parse(f"""
+        input x{by} : f64 time ts sampled 1
+        distinct ~high[t] = ~x[t] > 4 ? true : φ
+        ~o[t] = ~high[t] == true ? 1 : φ
+        output ~o
+    """)
+    live = query.live()
+    stamps = pa.array([1, 2, 3, 4, 5, 6])
+    frame = pa.table({"ts": stamps, "x": [5.0, 6.0, 7.0, 5.0, 1.0, 2.0], "k": [1] * 6})
+    first = live.push(x=frame.slice(0, 3))["o"]
+    assert (len(first.final), first.through) == (0, 2)
+    second = live.push(x=frame.slice(3))["o"]
+    assert second.final.to_arrow().select(["start", "end"]).to_pylist() == [
+        {"start": 0, "end": 4}
+    ]

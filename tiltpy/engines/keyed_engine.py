@@ -15,6 +15,7 @@ import numpy as np
 from tiltpy.engines.engine import definition_of
 from tiltpy.ir.nodes import Query
 from tiltpy.ir.rows import row_roots
+from tiltpy.passes.analyses.joined_by_value import joined_by_value
 from tiltpy.plan.key_traits import KeyTraits
 from tiltpy.runtime.arrays.dictionary import NO_STRINGS, Strings
 from tiltpy.runtime.arrays.dtypes import I64Array
@@ -237,7 +238,7 @@ class KeyedEngine:
         keys = KeyDictionary(keyed[0].keys, types)
         held = {each.name: HeldRows(each.name, each.type, keys) for each in keyed}
         rounding = sum(made.tdom.precision for made in query.definitions)
-        outputs, roots = {}, row_roots(query)
+        outputs, roots, by_value = {}, row_roots(query), joined_by_value(query)
         for name, reach in query.boundaries:
             outputs[name] = KeyProgress(
                 definition_of(query, name),
@@ -249,6 +250,7 @@ class KeyedEngine:
                 None if resumed is None else resumed[name],
                 roots.get(name) if roots.get(name) in holding else None,
                 prompt=prompt,
+                by_value=name in by_value,
             )
         states = None
         if resumed is not None:

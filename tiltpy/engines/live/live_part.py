@@ -17,6 +17,7 @@ from tiltpy.engines.keyed_engine import KeyedEvaluation
 from tiltpy.engines.live.finality import next_grid_point
 from tiltpy.engines.stream_parts import KeyedPart, UnkeyedPart
 from tiltpy.errors import QueryError
+from tiltpy.passes.analyses.joined_by_value import joined_by_value
 from tiltpy.runtime.execution.kernel import Kernels
 from tiltpy.runtime.execution.output_group import OutputGroup
 from tiltpy.runtime.execution.run_options import RunOptions
@@ -30,6 +31,16 @@ from tiltpy.runtime.results.key_columns import KeySnapshots
 class PromptPart(UnkeyedPart):
     """Outputs without keys."""
 
+    def __init__(
+        self,
+        group: OutputGroup[Kernels],
+        request: Request,
+        options: RunOptions,
+        announcement: Announcement,
+    ) -> None:
+        super().__init__(group, request, options, announcement)
+        self._joined_by_value = joined_by_value(group.query)
+
     def evaluate(self, ranges: Mapping[str, OutputRange]) -> Evaluation:
         """Compute the outputs, and find out what of them is final."""
         return super().evaluate(
@@ -40,13 +51,12 @@ class PromptPart(UnkeyedPart):
         """Extend a range by the cell behind it, where its snapshots may go on.
 
         Not where states are kept: those are of the last cell computed, and never go
-        back. Nor where it says nothing, as of a distinct object.
+        back. Nor where it says nothing: snapshots are joined by value.
         """
-        output, through = self.group.outputs[name], range_.high
-        tdom = output.tdom
+        tdom, through = self.group.outputs[name].tdom, range_.high
         if range_.final or tdom.rows is not None:
             return range_
-        if self.state.states is not None or output.distinct:
+        if self.state.states is not None or name in self._joined_by_value:
             return replace(range_, through=through)
         return replace(range_, high=next_grid_point(tdom, through), through=through)
 

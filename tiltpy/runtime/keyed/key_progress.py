@@ -109,8 +109,11 @@ class KeyProgress:
         root: str | None = None,
         *,
         prompt: bool = False,
+        by_value: bool = False,
     ) -> None:
         self.definition = definition
+        self.by_value = by_value
+        """Whether it is distinct, or depends on what is."""
         self.prompt = prompt
         """Whether every key is computed as far as the clock, which ends all domains."""
         self.root = root
@@ -255,7 +258,7 @@ class KeyProgress:
         States are those of the last cell computed, and never go back.
         """
         of_rows = self.definition.tdom.rows is not None
-        if self.lasts or (self.prompt and (of_rows or self.definition.distinct)):
+        if self.lasts or (self.prompt and (of_rows or self.by_value)):
             return ends
         if self.prompt:  # a cell more tells whether the last snapshot goes on
             return round_up(self.definition.tdom, ends + 1)
