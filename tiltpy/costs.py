@@ -3,9 +3,10 @@
 They decide between strategies, between kernels, and how long chunks and batches are.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 from tiltpy.abi.signature import LANES
+from tiltpy.lean_dataclass import dataclass
 
 
 class _Thresholds:

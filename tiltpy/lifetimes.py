@@ -9,8 +9,9 @@ module and a word in `grammar/tilt.lark`.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import ClassVar, get_args
+
+from tiltpy.lean_dataclass import dataclass
 
 
 class LifetimeAnswers(ABC):

@@ -7,9 +7,10 @@ Times are signed 64-bit counts of ticks, and so are the values of the types `tim
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.source import UNKNOWN, Span
 from tiltpy.visible import format_name
 

@@ -1,9 +1,9 @@
 """A kernel as the runtime knows it: slots, loops, scratch arrays and ranges."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from tiltpy.abi.slots import Slot
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.types import (
     ALL_FUTURE,
     ALL_PAST,

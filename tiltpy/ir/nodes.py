@@ -16,9 +16,10 @@ Conventions
 """
 
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal
 
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.lifetimes import Lifetime
 from tiltpy.ops import (
     BinaryOp,

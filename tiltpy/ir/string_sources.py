@@ -6,10 +6,10 @@ row are joined, else each with each.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import chain
 
 from tiltpy.ir.nodes import StringCall
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.types import STRING, Scalar, Struct, Type
 
 Path = tuple[str, ...]

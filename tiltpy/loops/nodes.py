@@ -24,8 +24,7 @@ constant where lanes are expected.
   be.
 """
 
-from dataclasses import dataclass
-
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.ops import BinaryOp
 from tiltpy.types import Scalar
 

@@ -5,10 +5,10 @@ a point reference, and a `WindowPlan` how it follows a window. Lowering is a `ma
 over them.
 """
 
-from dataclasses import dataclass
 from enum import Enum
 
 from tiltpy.ir.nodes import CutPoint, Expr, Reduce, Window
+from tiltpy.lean_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,10 @@
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import assert_never
 
 from tiltpy.errors import QueryError
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.ops import BinaryOp, UnaryOp
 from tiltpy.source import Span
 from tiltpy.types import Step
