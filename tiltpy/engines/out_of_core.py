@@ -17,7 +17,7 @@ from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Query
 from tiltpy.passes.resolve_boundaries import resolve_boundaries
 from tiltpy.runtime.arrays.pool import POOL
-from tiltpy.runtime.arrow.parquet_scan import rows_of
+from tiltpy.runtime.arrow.parquet_scan import ParquetScan, rows_of
 from tiltpy.runtime.arrow.timestamps import OutputStamp, output_stamp
 from tiltpy.runtime.concurrency.offload import offload
 from tiltpy.runtime.execution.hidden_rows import HiddenRows
@@ -117,10 +117,16 @@ class _Stream:
         self.part_of = {
             name: part for part in self.parts for name in part.group.query.outputs
         }
+        files = any(isinstance(b.frame, ParquetScan) for b in bindings.values())
+        keyed = any(declared.keys for declared in query.inputs)
+        short = files and not keyed  # a long span touches each key less often
+        self.most_bytes = costs.most_file_bytes if short else costs.most_bytes
+        """Bytes of rows of a span, at most, where few are held."""
         widest = max((input_bytes(declared) for declared in query.inputs), default=1)
         # Rows of several inputs wait for one another.
         share = costs.row_copies * (2 if len(query.inputs) == 1 else 8)
-        batch = min(max(memory // (share * widest), 1), costs.batch_rows)
+        most = min(costs.batch_rows, memory // (share * widest))
+        batch = max(1, min(most, self.most_bytes // widest) if short else most)
         self.inputs: dict[str, InputSource] = {}
         for declared in query.inputs:
             low = self._low(declared.name)
@@ -370,7 +376,8 @@ class _Stream:
             written_share = written / max(self.fresh, costs.least_bytes)
             copies = costs.row_copies + costs.snapshot_copies * written_share
             room = int((self.memory - costs.held_copies * held_bytes) / copies)
-            most = max(costs.least_bytes, min(room, 4 * self.span, costs.most_bytes))
+            longest = max(self.most_bytes, costs.held_share * held_bytes)
+            most = max(costs.least_bytes, min(room, 4 * self.span, longest))
             self.span = self.fixed_span or most
             self.fresh = 0
         if POOL.idle > self.memory // 2:
