@@ -55,6 +55,7 @@ from tiltpy.runtime.execution.output_group import OutputGroup
 from tiltpy.runtime.execution.run_options import RunOptions
 from tiltpy.runtime.execution.state_strings import StateStrings
 from tiltpy.runtime.execution.time_domain import Request
+from tiltpy.runtime.keyed.held_rows import HeldRows
 from tiltpy.runtime.keyed.keyed_run import KeyedRun
 from tiltpy.runtime.results.key_columns import KeySnapshots
 from tiltpy.runtime.results.result import Result
@@ -421,6 +422,58 @@ def test_a_span_computes_the_keys_that_it_touches(
     assert rows == 200_000
     assert len(computed) >= 20
     assert sum(computed) < 5 * 2000
+
+
+@pytest.mark.parametrize("empty", ["φ", "0"])
+def test_rows_go_once_their_cell_is_complete(
+    empty: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """But the last one of a key, where an empty cell has a value."""
+    waiting: list[int] = []
+
+    def put(self: HeldRows, *args: Any) -> None:
+        put_back(self, *args)
+        waiting.append(len(self.store))
+
+    put_back = HeldRows.put
+    monkeypatch.setattr(HeldRows, "put", put)
+    query = tilt.parse(
+        "input x by k : f64 point time t\ng = TDom(-∞, ∞, 100)\n"
+        f"~o[g] = count(~x[g-100 : g]) > 0 ? sum(~x[g-100 : g]) : {empty}"
+    )
+    stamps = np.arange(1, 20_001)
+    stamps = stamps[stamps % 1500 > 300]
+    keys = np.where(stamps < 9000, stamps % 3, stamps % 7)
+    table = pa.table({"t": stamps, "k": keys, "x": stamps / 8})
+    pieces = (table.slice(first, 50) for first in range(0, len(table), 50))
+    with default_span_costs(first_bytes=1, least_bytes=1, most_bytes=8000):
+        parts = list(query.stream(x=pieces, memory="200kB"))
+    expected = query.run(x=table).to_arrow().combine_chunks()
+    assert sort_rows(pa.concat_tables([p.to_arrow() for p in parts])).equals(expected)
+    assert len(parts) > 20
+    assert max(waiting[10:]) <= (0 if empty == "φ" else 7)
+
+
+@pytest.mark.parametrize("keys", ["", "by k "])
+def test_a_cell_is_computed_once_its_rows_have_come(keys: str) -> None:
+    """Its snapshot waits for the next one: till then it may go on."""
+    query = tilt.parse(
+        f"input x {keys}: f64 point time t\ng = TDom(-∞, ∞, 1000)\n"
+        "~o[g] = max(~x[g-1000 : g])"
+    )
+    read = [0]
+
+    def pieces() -> Iterator[pa.Table]:
+        for first in range(1, 10_000, 10):
+            stamps = np.arange(first, first + 10)
+            read[0] = first
+            yield pa.table({"t": stamps, "k": stamps * 0, "x": stamps / 8})
+
+    with default_span_costs(first_bytes=1, least_bytes=1, most_bytes=1):
+        parts = query.stream(x=tilt.bind(pieces(), column="x"), memory="400kB")
+        ends = [(read[0], p.to_arrow()["end"][-1].as_py()) for p in parts if p.num_rows]
+    assert len(ends) > 3
+    assert max(last - end for last, end in ends) < 1500
 
 
 @pytest.mark.parametrize(

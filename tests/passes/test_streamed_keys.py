@@ -33,3 +33,26 @@ def test_traits_of_outputs(body: str, traits: set[str]) -> None:
     for text in (f"~o[t] = {body}", f"~a[t] = {body}\n~o[t] = ~a[t-3]"):
         _, optimized = optimize(parse(HEAD + text + "\noutput ~o"))[-1]
         assert find_key_traits(optimized) == {"o": expected}, text
+
+
+@pytest.mark.parametrize(
+    ("domain", "body", "apart"),
+    [
+        ("", "mean(~x[g-10 : g])", True),
+        ("", "mean(~x[g-10 : g]) + count(v for v in ~x[g-10 : g] if v > 2)", True),
+        ("", "max(~x[g-10 : g-3]) - min(~x[g-7 : g])", True),
+        ("", "mean(~x[g-10 : g-3])", False),  # added up in two blocks of time
+        (", 3", "mean(~x[g-10 : g])", False),
+        (", 3", "count(~x[g-10 : g])", True),
+        ("", "max(~x[g-20 : g])", False),
+        ("", "max(~x[g-10 : g+1])", False),
+        ("", "max(~x[g-10 : g]) - ~x[g]", False),
+        ("", "max(~x[g-10 : g]) - ~z[g]", False),
+        ("", "max(~z[g-10 : g]) + count(~x[g-10 : g])", False),
+        ("", "max(~x[-∞ : g])", False),
+    ],
+)
+def test_cells_that_see_rows_apart(domain: str, body: str, *, apart: bool) -> None:
+    text = f"{HEAD}g = TDom(-∞, ∞, 10{domain})\n~o[g] = {body}\noutput ~o"
+    _, optimized = optimize(parse(text))[-1]
+    assert find_key_traits(optimized)["o"].apart is apart

@@ -296,7 +296,9 @@ class KeyedEngine:
             complete[name] = [KeySnapshots((buffer,), numbers, closed.counts)]
         for name, each in state.held.items():
             outputs = state.outputs.values()
-            horizon = reduce(np.minimum, (o.horizon(name, codes) for o in outputs))
+            points = each.points
+            horizons = (o.horizon(name, codes, points=points) for o in outputs)
+            horizon = reduce(np.minimum, horizons)
             last_rows = max(o.count_last(name) for o in outputs)
             each.put(codes, held[name], horizon, last_rows)
         return KeyedEvaluation(complete, keys, state, strings, self.order)

@@ -45,7 +45,7 @@ from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.runtime.ingest.read_input import InputRows
 from tiltpy.runtime.results.result import Result
 from tiltpy.runtime.results.windows import Grid, IntervalGrid
-from tiltpy.types import ENDLESS
+from tiltpy.types import ENDLESS, TDom
 
 
 def stream(
@@ -130,7 +130,8 @@ class _Stream:
         self.inputs: dict[str, InputSource] = {}
         for declared in query.inputs:
             low = self._low(declared.name)
-            reading = Reading(batch, query.unit, low)
+            grid = self._grid(declared.name) if declared.keys else None
+            reading = Reading(batch, query.unit, low, grid)
             feed = open_source(declared, bindings[declared.name], reading)
             look = partial(_look, hidden, declared.name)
             buffer = KeyedInputBuffer if declared.keys else InputBuffer
@@ -222,6 +223,18 @@ class _Stream:
                     return None
                 times.append(output.needs_from(name, start))
         return min(times)
+
+    def _grid(self, name: str) -> TDom | None:
+        """Find the cells, longer than a tick, of all outputs that see an input."""
+        tdoms = {
+            (output.definition.tdom.precision, output.definition.tdom.offset)
+            for output in self.outputs.values()
+            if name in output.reach
+        }
+        if len(tdoms) != 1:
+            return None
+        ((precision, offset),) = tdoms
+        return TDom(precision=precision, offset=offset) if precision > 1 else None
 
     def _open(self) -> None:
         """Read until each input's first event, and so each domain's start, is known."""
@@ -342,7 +355,9 @@ class _Stream:
             fixed &= not (self.part_of[name].needs_all_keys or output.awaits_rows)
             known = fixed or all(held.is_at_end for held in inputs)
             end = tdom.ceil(domain.end)
-            high = output.done if domain.is_empty else max(min(limit, end), output.done)
+            # Of a cell that the limit is in, all that its grid point sees has come.
+            most = min(limit if limit >= ENDLESS else tdom.ceil(limit), end)
+            high = output.done if domain.is_empty else max(most, output.done)
             final = known and (domain.is_empty or high == end)
             if final or high > output.done:
                 whole = domain if known else Domain(domain.start, ENDLESS)

@@ -24,6 +24,7 @@ from tiltpy.ir.nodes import (
     TemporalExpr,
     Window,
 )
+from tiltpy.ir.reductions import rounds
 from tiltpy.ir.rows import row_roots, sees_own_rows
 from tiltpy.ir.traversal import rewrite, sees_more, sees_present, walk
 from tiltpy.ops import WHOLE_WINDOW
@@ -40,7 +41,12 @@ def find_key_traits(query: Query) -> Mapping[str, KeyTraits]:
         if set(reads(definition)) & dense or _has_cut_in_each_cell(definition):
             dense.add(definition.name)
     return {
-        name: KeyTraits(name in absent, name in dense, name not in unkeyed | dense)
+        name: KeyTraits(
+            name in absent,
+            name in dense,
+            name not in unkeyed | dense,
+            _sees_rows_once(query, name),
+        )
         for name in query.outputs
     }
 
@@ -226,6 +232,34 @@ def _has_no_bound(window: Window) -> bool:
     """Tell whether a window may hold any row of the past, or of the future."""
     endless = window.start == ALL_PAST or window.end == ALL_FUTURE
     return endless or isinstance(window.limit, Since)
+
+
+def _sees_rows_once(query: Query, name: str) -> bool:
+    """Tell whether the windows of an output lie in its cells, each in one.
+
+    One that adds up floats in blocks of time has one block, so that rows before it make
+    no difference.
+    """
+    definition = query.definition(name)
+    assert definition is not None
+    tdom = definition.tdom
+    if tdom.rows or tdom.cells or tdom.calendar or tdom.at_ends:
+        return False
+    keyed = {declared.name for declared in query.inputs if declared.keys}
+    folds = [n for n in walk(definition.body) if isinstance(n, Reduce)]
+    for cut in leaf_cuts(definition.cuts):
+        if not isinstance(cut, CutWindow) or cut.window.object not in keyed:
+            return False
+        window = cut.window
+        if not window.is_fixed or window.cells or window.by_row:
+            return False
+        if window.start < -tdom.precision or window.end > 0:
+            return False
+        length, end = window.end - window.start, tdom.offset + window.end
+        adds_up = any(rounds(node) for node in folds if node.window == window)
+        if adds_up and (length < tdom.precision or end % length):
+            return False
+    return True
 
 
 def _has_cut_in_each_cell(definition: TemporalExpr) -> bool:

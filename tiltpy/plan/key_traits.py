@@ -9,9 +9,10 @@ class KeyTraits:
 
     `sparse`: it is φ for a key without rows. `dense`: it may have a snapshot in each
     cell. `steady`: without new rows of its key it comes to an end, or to a last
-    snapshot.
+    snapshot. `apart`: no two of its cells see a row that lasts for a tick.
     """
 
     sparse: bool
     dense: bool
     steady: bool
+    apart: bool = False

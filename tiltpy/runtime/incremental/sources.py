@@ -4,6 +4,7 @@ Rows come in order of start. The last stamp's rows wait for the next stamp: it s
 long they hold, and rows with one stamp are put into their tie order together.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -29,7 +30,7 @@ from tiltpy.runtime.arrow.validation import check_columns, check_lengths
 from tiltpy.runtime.ingest.batches import no_table, read_batches
 from tiltpy.runtime.ingest.binding import InputBinding, SampleTimes, complete_input
 from tiltpy.runtime.ingest.read_input import InputRows, ingest
-from tiltpy.types import MAX_TIME, Unit
+from tiltpy.types import MAX_TIME, TDom, Unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +38,14 @@ class Reading:
     """A specification of how to read an input.
 
     `rows` at most at once; the query's `unit`; and `low`: nobody asks for events that
-    end by then (None: all are asked for).
+    end by then (None: all are asked for). All that reads the input by key has the cells
+    of `grid`, if it has one.
     """
 
     rows: int
     unit: Unit | None
     low: int | None = None
+    grid: TDom | None = None
 
 
 class EventSource(Protocol):
@@ -186,7 +189,8 @@ class _RowSource:
             waiting, self._waiting = self._waiting, []
             return [self._read(waiting, _joined(waiting), None)]
         came: list[InputRows] = []
-        if self._waiting and fresh[0].table.num_rows >= COSTS.apart_rows:
+        large = fresh[0].table.num_rows >= COSTS.apart_rows
+        if self._waiting and large and self.reading.grid is None:
             next_stamp = self._stamp(fresh, self._times(fresh[0].table), 0)
             if next_stamp - self.below > self.watermark:
                 waiting, self._waiting = self._waiting, []
@@ -195,8 +199,11 @@ class _RowSource:
         table = _joined(batches)
         assert table is not None
         stamp, first = self._last_stamp(batches, table)
-        self._waiting = _from_row(batches, first)
         self._check_waiting(table.num_rows - first)
+        if self.reading.grid is not None:
+            column = self._times(table).slice(0, first)
+            stamp, first = self._end_of_cell(self.reading.grid, batches, column, stamp)
+        self._waiting = _from_row(batches, first)
         self.watermark = stamp - self.below
         return [*came, self._read(batches, table.slice(0, first), stamp)]
 
@@ -246,6 +253,26 @@ class _RowSource:
         if row is not None:
             raise self._placed(batches, self._disorder(row))
         return stamp, _run_at_end(raw)
+
+    def _end_of_cell(
+        self, grid: TDom, batches: list[RowBatch], column: pa.Array, stamp: int
+    ) -> tuple[int, int]:
+        """Find the first row behind the last complete cell, and its stamp.
+
+        They are at most the one behind `column`, which has a `stamp`. Rows whose cell
+        is not complete could only be grouped now, and joined with the others of their
+        key later: they wait as they are, unless they are most of all.
+        """
+        rows = len(column)
+        end = grid.floor(stamp - self.below)
+
+        def start(row: int) -> int:
+            return self._stamp(batches, column, row) - self.below
+
+        row = bisect_left(range(rows), end, key=start)
+        if row == rows or row < rows // 2:
+            return stamp, rows
+        return start(row) + self.below, row
 
     def _stamp(self, batches: list[RowBatch], column: pa.Array, row: int) -> int:
         column = TimeColumn(

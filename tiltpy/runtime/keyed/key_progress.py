@@ -209,6 +209,8 @@ class KeyProgress:
         edges = reduce(RowEdges.later, (edges_of[name] for name in self.keyed))
         tdom = self.definition.tdom
         first, last = self._first[codes], self._last[codes]
+        if self.traits.apart:  # rows whose cell is complete are gone
+            edges = edges.later(RowEdges(last, last, edges.newest))
         born = first < LATEST
         for name in self.others:
             if name in bounds:
@@ -400,21 +402,28 @@ class KeyProgress:
         """Find the times from which on no cell sees a row of the keys."""
         return np.maximum(edges.ends, EARLIEST + self.tail) + self.tail
 
-    def horizon(self, name: str, codes: I64Array) -> Times:
-        """Find the times by which rows of an input have ended that nothing needs."""
+    def horizon(self, name: str, codes: I64Array, *, points: bool) -> Times:
+        """Find the times by which rows of an input have ended that nothing needs.
+
+        All of its rows so far may be `points`.
+        """
         tdom = self.definition.tdom
         if self.finished or name not in self.reach:
             return np.full(len(codes), LATEST)
+        horizon = floor_to(tdom, self._done[codes])
+        if self.traits.apart and points:
+            return np.where(self._live[codes], horizon, LATEST)
         back: int | Times = self.reach[name].back.ticks
         if self.resumed_reach is not None:
             resumed = self.resumed_reach[name].back.ticks
             back = np.where(self._has_states[codes], resumed, back)
         back = back + tdom.precision + self.rounding
-        horizon = floor_to(tdom, self._done[codes]) - back
-        return np.where(self._live[codes], horizon, LATEST)
+        return np.where(self._live[codes], horizon - back, LATEST)
 
     def count_last(self, name: str) -> int:
         """Count the rows of an input that a key needs from before its horizon."""
         if self.finished or name not in self.reach:
             return 0
-        return last_rows(name, self.reach, self.resumed_reach or {})
+        # One tells the last cell from an empty one, which would go on.
+        least = int(self.traits.apart and not self.traits.sparse)
+        return max(least, last_rows(name, self.reach, self.resumed_reach or {}))
