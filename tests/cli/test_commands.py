@@ -425,7 +425,11 @@ def test_termination_leaves_no_half_file(
 
     monkeypatch.setattr(file_sink, "make_writer", terminated)
     files = sorted(Path().iterdir())
-    code, _, _ = tilt("run", "up.tilt", "--input", "m.csv", "--output", "x.parquet")
+    inherited = signal.signal(number, signal.SIG_DFL)  # ignored where nohup runs this
+    try:
+        code, _, _ = tilt("run", "up.tilt", "--input", "m.csv", "--output", "x.parquet")
+    finally:
+        signal.signal(number, inherited)
     assert code == 128 + number
     assert sorted(Path().iterdir()) == files
 
@@ -473,6 +477,7 @@ def test_progress_is_shown_on_a_terminal_after_a_while(
     terminal = _Terminal(monkeypatch)
     if not rich:
         monkeypatch.setitem(sys.modules, "rich.console", None)
+    monkeypatch.setattr(progress_bar, "PATIENCE", 600.0)
     with progress_bar.ProgressBar() as early:
         early(1, 2)
     assert terminal.text() == ""
