@@ -149,8 +149,13 @@ class EventObject(TemporalObject):
 
     @cached_property
     def begins(self) -> list[int]:
-        """The starts of the events, which are in order of them."""
+        """The starts of the events."""
         return [event.start for event in self.events]
+
+    @cached_property
+    def is_in_order(self) -> bool:
+        """Whether the events come in order of their starts."""
+        return all(one <= other for one, other in pairwise(self.begins))
 
     @cached_property
     def latest(self) -> list[int]:
@@ -177,6 +182,8 @@ class EventObject(TemporalObject):
         return snapshots
 
     def window(self, start: int, end: int) -> list[Event]:
+        if not self.is_in_order:
+            return [e for e in self.events if e.start < end and start < e.end]
         first, stop = bisect_right(self.latest, start), bisect_left(self.begins, end)
         return [event for event in self.events[first:stop] if start < event.end]
 
