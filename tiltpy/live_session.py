@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache, cached_property, partial
-from threading import Lock
+from functools import cache, partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from tiltpy.engines.live.saved_session import look_ahead, save_session
 from tiltpy.engines.live.session import LiveEngine, SessionStep
 from tiltpy.errors import ArgumentError, TiltError, UnknownArgumentError
+from tiltpy.forks import ForkSafe, cached_property
 from tiltpy.messages import closest
 from tiltpy.run_arguments import in_ticks
 from tiltpy.runtime.arrivals.live_source import Counts
@@ -127,7 +127,7 @@ class Update(Mapping[str, OutputUpdate]):
         return f"<update {', '.join(map(repr, self._outputs.values()))}>"
 
 
-class LiveSession:
+class LiveSession(ForkSafe):
     """A query that is given rows as they come; made by `CompiledQuery.live`.
 
     At every moment the final snapshots so far and the open ones together are those of
@@ -136,9 +136,9 @@ class LiveSession:
     """
 
     def __init__(self, engine: LiveEngine) -> None:
+        super().__init__()
         self._engine = engine
         self._unit = engine.query.unit
-        self._lock = Lock()
         self._closed: str | None = None
 
     def push(self, /, **frames: object) -> Update:
