@@ -94,9 +94,12 @@ SHORT_COUNTS = tuple(map(_count, (I8, I16, I32)))
 
 
 def short_count(cells: int) -> Aggregate:
-    """The count for windows of at most so many cells, of the narrowest integers."""
+    """The count for windows of at most so many cells, of the narrowest integers.
+
+    No run has as many cells in a window as 32 bits do not hold, however long it is.
+    """
     fits = (a for a in SHORT_COUNTS if cells <= int_range(a.types[0])[1])
-    return next(fits)
+    return next(fits, SHORT_COUNTS[-1])
 
 
 FIRST = Aggregate(
