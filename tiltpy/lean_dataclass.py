@@ -9,7 +9,6 @@ checkers see `dataclasses.dataclass`.
 import dataclasses
 from collections.abc import Callable
 from operator import attrgetter
-from reprlib import recursive_repr
 from typing import TYPE_CHECKING, Any
 
 __all__ = ["dataclass"]
@@ -140,10 +139,13 @@ def _make_pickled(fields: tuple[dataclasses.Field[Any], ...]) -> Methods:
 
 
 def _make_repr(names: list[str]) -> Callable[[object], str]:
-    @recursive_repr()
+    """Make `__repr__`, with one Python frame for each level: objects may be deep."""
+
     def represent(self: object) -> str:
-        shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
-        return f"{type(self).__qualname__}({shown})"
+        shown: list[str] = []
+        for name in names:  # a generator would be another frame
+            shown.append(f"{name}={getattr(self, name)!r}")  # noqa: PERF401
+        return f"{type(self).__qualname__}({', '.join(shown)})"
 
     return represent
 
