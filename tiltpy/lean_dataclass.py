@@ -36,6 +36,7 @@ def _freeze(cls: type, *, eq: bool, show: bool) -> type:
     fields = dataclasses.fields(made)
     assert all(f.init and not f.kw_only for f in fields), "all are arguments, by place"
     made.__dataclass_params__.frozen = True  # for classes that are derived from it
+    made.__dataclass_params__.repr = show
     methods = {**_make_frozen(made, fields), **_make_pickled(fields)}
     if show and "__repr__" not in own:
         methods["__repr__"] = _make_repr([f.name for f in fields if f.repr])
@@ -147,6 +148,10 @@ def _make_repr(names: list[str]) -> Callable[[object], str]:
             shown.append(f"{name}={getattr(self, name)!r}")  # noqa: PERF401
         return f"{type(self).__qualname__}({', '.join(shown)})"
 
+    def wrapped() -> None: ...
+
+    wrapped.__qualname__ = "__create_fn__"  # so that pprint knows it for a dataclass's
+    represent.__wrapped__ = wrapped  # type: ignore[attr-defined]
     return represent
 
 
