@@ -148,10 +148,10 @@ def _make_repr(names: list[str]) -> Callable[[object], str]:
             shown.append(f"{name}={getattr(self, name)!r}")  # noqa: PERF401
         return f"{type(self).__qualname__}({', '.join(shown)})"
 
-    def wrapped() -> None: ...
+    def origin() -> None: ...
 
-    wrapped.__qualname__ = "__create_fn__"  # so that pprint knows it for a dataclass's
-    represent.__wrapped__ = wrapped  # type: ignore[attr-defined]
+    origin.__qualname__ = "__create_fn__"  # so that pprint knows it for a dataclass's
+    represent.__wrapped__ = origin  # type: ignore[attr-defined]
     return represent
 
 

@@ -154,7 +154,7 @@ class EventObject(TemporalObject):
 
     @cached_property
     def is_in_order(self) -> bool:
-        """Whether the events come in order of their starts."""
+        """Tell whether the events come in order of their starts."""
         return all(one <= other for one, other in pairwise(self.begins))
 
     @cached_property
