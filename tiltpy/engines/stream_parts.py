@@ -161,9 +161,11 @@ class UnkeyedPart:
 class KeyedPart:
     """Outputs by key.
 
-    With `needs_all_keys` any row counts that says that there is its key. `prompt`:
-    every key is computed as far as the clock.
+    With `needs_all_keys` any row counts that says that there is its key.
     """
+
+    prompt = False
+    """Whether every key is computed as far as the clock."""
 
     def __init__(
         self,
@@ -171,11 +173,8 @@ class KeyedPart:
         request: Request,
         options: RunOptions,
         announcement: Announcement,
-        *,
-        prompt: bool = False,
     ) -> None:
         self.group = group
-        self.prompt = prompt
         self.engine = KeyedEngine(group, request, options, announcement)
         _, optimized = optimize(group.query)[-1]
         self.traits = find_key_traits(optimized)

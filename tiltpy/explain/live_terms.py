@@ -1,6 +1,7 @@
 """Terms of a live session: when its outputs are final, and what it keeps for them."""
 
 from tiltpy.compiler.output_selection import split_by_keys
+from tiltpy.engines.live.finality import find_delay, is_never_final
 from tiltpy.ir.keys import keys_of
 from tiltpy.ir.nodes import Query, TemporalExpr
 from tiltpy.ir.print.expressions import ExprPrinter
@@ -48,12 +49,11 @@ def _say_finality(
     printer: ExprPrinter,
 ) -> str:
     """Say when cells are final, by what the output looks ahead."""
-    own = 0 if output.tdom.rows or output.tdom.cells else output.tdom.longest - 1
     inputs: list[str] = []
     for source, boundary in reach:
-        if boundary.ahead.is_unbounded or boundary.ahead.rows:
+        if is_never_final(boundary):
             return f"refused: it looks ahead into ~{source} without a bound"
-        ahead = max(0, boundary.ahead.ticks - own)
+        ahead = find_delay(output, boundary)
         beyond = f" {printer.ticks(ahead)} beyond" if ahead else ""
         inputs.append(f"~{source} is complete{beyond}")
     return f"final when {' and '.join(inputs) or 'all inputs are complete'}"

@@ -22,8 +22,7 @@ def check_lookahead(query: Query) -> None:
     """
     for name, reach in query.boundaries:
         for source, boundary in reach:
-            ahead = boundary.ahead
-            if ahead.is_unbounded or ahead.rows:
+            if is_never_final(boundary):
                 output = query.definition(name)
                 assert output is not None
                 raise QueryError(
@@ -36,6 +35,18 @@ def check_lookahead(query: Query) -> None:
                 )
 
 
+def is_never_final(boundary: Boundary) -> bool:
+    """Tell whether a reach into an input waits for rows that may come at any time."""
+    return boundary.ahead.is_unbounded or boundary.ahead.rows > 0
+
+
+def find_delay(output: TemporalExpr, boundary: Boundary) -> int:
+    """Find how far beyond a grid point an input must be complete, in ticks."""
+    tdom = output.tdom
+    own = 0 if tdom.rows is not None or tdom.cells is not None else tdom.longest - 1
+    return max(0, boundary.ahead.ticks - own)
+
+
 def find_final(
     output: TemporalExpr, reach: Mapping[str, Boundary], complete: Mapping[str, int]
 ) -> int:
@@ -44,13 +55,11 @@ def find_final(
     `reach` says how far it looks ahead into each input, `complete` through which time
     each input is complete, in ticks. One that reads no input goes on with all of them.
     """
-    tdom = output.tdom
-    own = 0 if tdom.rows is not None or tdom.cells is not None else tdom.longest - 1
     times = [
-        complete[name] - max(0, boundary.ahead.ticks - own)
+        complete[name] - find_delay(output, boundary)
         for name, boundary in reach.items()
     ]
-    return last_grid_point(tdom, min(times or complete.values()))
+    return last_grid_point(output.tdom, min(times or complete.values()))
 
 
 def last_grid_point(tdom: TDom, time: int) -> int:
@@ -59,11 +68,3 @@ def last_grid_point(tdom: TDom, time: int) -> int:
         return tdom.floor(time)
     numbers = cell_numbers(tdom.calendar, np.array([time + 1], np.int64))
     return int(cell_starts(tdom.calendar, numbers)[0])
-
-
-def next_grid_point(tdom: TDom, time: int) -> int:
-    """Find the first end of a cell after a time."""
-    if tdom.calendar is None:
-        return tdom.ceil(time + 1)
-    numbers = cell_numbers(tdom.calendar, np.array([time + 1], np.int64))
-    return int(cell_starts(tdom.calendar, numbers + 1)[0])

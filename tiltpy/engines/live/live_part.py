@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from tiltpy.calendars import end_of_cell
 from tiltpy.engines.engine import Evaluation, RunState
 from tiltpy.engines.keyed_engine import KeyedEvaluation
-from tiltpy.engines.live.finality import next_grid_point
 from tiltpy.engines.stream_parts import KeyedPart, UnkeyedPart
 from tiltpy.errors import QueryError
+from tiltpy.forks import cached_property
 from tiltpy.passes.analyses.joined_by_value import joined_by_value
 from tiltpy.runtime.execution.kernel import Kernels
 from tiltpy.runtime.execution.output_group import OutputGroup
@@ -31,15 +32,9 @@ from tiltpy.runtime.results.key_columns import KeySnapshots
 class PromptPart(UnkeyedPart):
     """Outputs without keys."""
 
-    def __init__(
-        self,
-        group: OutputGroup[Kernels],
-        request: Request,
-        options: RunOptions,
-        announcement: Announcement,
-    ) -> None:
-        super().__init__(group, request, options, announcement)
-        self._joined_by_value = joined_by_value(group.query)
+    @cached_property
+    def _joined_by_value(self) -> frozenset[str]:
+        return joined_by_value(self.group.query)
 
     def evaluate(self, ranges: Mapping[str, OutputRange]) -> Evaluation:
         """Compute the outputs, and find out what of them is final."""
@@ -58,7 +53,7 @@ class PromptPart(UnkeyedPart):
             return range_
         if self.state.states is not None or name in self._joined_by_value:
             return replace(range_, through=through)
-        return replace(range_, high=next_grid_point(tdom, through), through=through)
+        return replace(range_, high=end_of_cell(tdom, through + 1), through=through)
 
     def save(self) -> dict[str, object]:
         """Make what `restore` takes."""
@@ -88,14 +83,7 @@ class PromptPart(UnkeyedPart):
 class PromptKeyedPart(KeyedPart):
     """Outputs by key."""
 
-    def __init__(
-        self,
-        group: OutputGroup[Kernels],
-        request: Request,
-        options: RunOptions,
-        announcement: Announcement,
-    ) -> None:
-        super().__init__(group, request, options, announcement, prompt=True)
+    prompt = True
 
     def open(self, inputs: Mapping[str, InputSource]) -> None:
         """Take the inputs that the outputs refer to, and check that they can be."""
@@ -139,9 +127,9 @@ class PromptKeyedPart(KeyedPart):
         progress = state.outputs[name]
         codes, keys = state.keys.sort(np.arange(len(state.keys)))
         rows = progress.open.select(codes)
-        if progress.definition.tdom.rows is None:
-            rows = replace(rows, ends=np.full_like(rows.ends, through))
         is_row_object = progress.definition.tdom.rows is not None
+        if not is_row_object:
+            rows = replace(rows, ends=np.full_like(rows.ends, through))
         buffer = rows.buffer(row_object=is_row_object)
         snapshots = [KeySnapshots((buffer,), np.arange(len(codes)), rows.counts)]
         return KeyedEvaluation({name: snapshots}, keys, state)
