@@ -88,9 +88,7 @@ class KeyedState:
             held.restore(saved["held"][name])
         for name, progress in self.outputs.items():
             progress.restore(saved["outputs"][name])
-        self.bounds.update(
-            {n: (low, high) for n, (low, high) in saved["bounds"].items()}
-        )
+        self.bounds.update(saved["bounds"])
         if self.states is not None:
             self.states.restore(saved["states"])
 

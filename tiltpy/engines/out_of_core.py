@@ -37,7 +37,10 @@ from tiltpy.runtime.incremental.state import (
     InputBuffer,
     InputSource,
     KeyedInputBuffer,
+    OutputProgress,
+    find_horizon,
     input_bytes,
+    list_readers,
     row_bytes,
     start_outputs,
 )
@@ -402,20 +405,10 @@ class _Stream:
         """Forget the rows that no output needs; the bytes of the others."""
         held_bytes = {}
         for name, held in self.inputs.items():
-            needs = [
-                (
-                    output.needs_from(
-                        name, self.part_of[output.definition.name].find_done(output)
-                    ),
-                    output.count_last(name),
-                )
-                for output in self.outputs.values()
-                if name in output.reach and not output.finished
-            ]
-            time = min((time for time, _ in needs), default=None)
+            outputs = list_readers(name, self.outputs.values())
+            time, last_rows = find_horizon(name, outputs, self._find_done)
             if time is not None and self.vector is not None:
                 time = min(time, self._halo_start(self.vector, name))
-            last_rows = max((count for _, count in needs), default=0)
             held_bytes[name] = held.drop_before(time, last_rows)
         for part in self.parts:
             for name, rows in part.held_rows().items():
@@ -429,6 +422,9 @@ class _Stream:
                 input=max(held_bytes, key=lambda name: held_bytes[name]),
             )
         return total
+
+    def _find_done(self, output: OutputProgress) -> int:
+        return self.part_of[output.definition.name].find_done(output)
 
     def _halo_start(self, vector: VectorRange, name: str) -> int:
         """Find from when on a vector kernel reads an input for the next span."""

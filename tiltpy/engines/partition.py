@@ -11,9 +11,8 @@ from math import lcm
 
 from tiltpy.abi.signature import LANES
 from tiltpy.engines.engine import Engine
-from tiltpy.ir.nodes import Query, Reduce, TemporalExpr
-from tiltpy.ir.reductions import rounds
-from tiltpy.ir.traversal import walk
+from tiltpy.ir.nodes import Query, TemporalExpr
+from tiltpy.ir.reductions import adds_floats
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrow.timestamps import OutputStamp
 from tiltpy.runtime.execution.kernel import Kernels
@@ -72,9 +71,7 @@ def seam_interval(query: Query) -> int:
     If the query adds up floats those are whole vectors of the cells of each object:
     vector kernels then serve from seam to seam, and round as in a whole run.
     """
-    bodies = (definition.body for definition in query.definitions)
-    nodes = (node for body in bodies for node in walk(body))
-    if not any(isinstance(node, Reduce) and rounds(node) for node in nodes):
+    if not adds_floats(query):
         return 1
     return LANES * lcm(*(made.tdom.precision for made in query.definitions))
 

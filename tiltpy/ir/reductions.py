@@ -12,10 +12,12 @@ from tiltpy.ir.nodes import (
     EventBound,
     Expr,
     Local,
+    Query,
     Reduce,
     Time,
     UserReduction,
 )
+from tiltpy.ir.traversal import walk
 from tiltpy.ops import REDUCTIONS
 from tiltpy.types import I64, Scalar, Type, columns, int_range
 
@@ -58,6 +60,15 @@ def picked_bound(reduction: UserReduction) -> Bound | None:
         if reduction == picks:
             return bound
     return None
+
+
+def adds_floats(query: Query) -> bool:
+    """Tell whether the bits of any object may depend on the order of additions."""
+    return any(
+        isinstance(node, Reduce) and rounds(node)
+        for definition in query.definitions
+        for node in walk(definition.body)
+    )
 
 
 def clauses(reduction: UserReduction) -> Iterator[tuple[str, Expr]]:

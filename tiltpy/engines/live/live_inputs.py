@@ -46,13 +46,12 @@ class LiveBuffer(InputBuffer):
         return min(low for low, _ in some), max(high for _, high in some)
 
     def save(self) -> dict[str, object]:
-        """Make what `take_over` takes."""
+        """Make what `restore` takes."""
         return {"rows": super().rows(), "bounds": self.bounds}
 
-    def take_over(self, saved: Mapping[str, Any]) -> None:
+    def restore(self, saved: Mapping[str, Any]) -> None:
         """Go on with saved rows."""
-        bounds = saved["bounds"]
-        self.restore(saved["rows"], None if bounds is None else (bounds[0], bounds[1]))
+        self._rows, self.bounds = saved["rows"], saved["bounds"]
 
     def drop_before(self, time: int | None, last_rows: int) -> int:
         """Forget events that end by a time, or all; the bytes of those that stay.
@@ -81,14 +80,13 @@ class LiveKeyedBuffer(KeyedInputBuffer):
         return self.bounds
 
     def save(self) -> dict[str, object]:
-        """Make what `take_over` takes."""
+        """Make what `restore` takes."""
         assert not self.is_waiting, "rows came that no engine has taken"
         return {"bounds": self.bounds}
 
-    def take_over(self, saved: Mapping[str, Any]) -> None:
+    def restore(self, saved: Mapping[str, Any]) -> None:
         """Go on behind the rows before."""
-        bounds = saved["bounds"]
-        self.bounds = None if bounds is None else (bounds[0], bounds[1])
+        self.bounds = saved["bounds"]
 
 
 def open_input(source: LiveSource) -> LiveBuffer | LiveKeyedBuffer:

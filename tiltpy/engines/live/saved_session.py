@@ -54,7 +54,7 @@ def restore_session(engine: LiveEngine, saved: bytes, name: str = "resume") -> N
     for output_name, output in engine.outputs.items():
         output.start, output.done, output.finished = state["outputs"][output_name]
     for input_name, held in engine.inputs.items():
-        held.take_over(state["inputs"][input_name])
+        held.restore(state["inputs"][input_name])
     for part, each in zip(engine.parts, state["parts"], strict=True):
         part.restore(each)
 

@@ -15,10 +15,9 @@ from tiltpy.engines.keyed_engine import KeyedEvaluation
 from tiltpy.engines.live.finality import check_lookahead, find_final
 from tiltpy.engines.live.live_inputs import LiveBuffer, LiveKeyedBuffer, open_input
 from tiltpy.engines.live.live_part import LivePart, make_live_part
-from tiltpy.ir.nodes import Query, Reduce
-from tiltpy.ir.reductions import rounds
+from tiltpy.ir.nodes import Query
+from tiltpy.ir.reductions import adds_floats
 from tiltpy.ir.rows import row_roots
-from tiltpy.ir.traversal import walk
 from tiltpy.passes.resolve_boundaries import resolve_boundaries
 from tiltpy.runtime.arrivals.ingress_options import IngressOptions
 from tiltpy.runtime.arrivals.live_source import LiveSource
@@ -30,7 +29,12 @@ from tiltpy.runtime.execution.output_group import OutputGroup
 from tiltpy.runtime.execution.run_options import RunOptions
 from tiltpy.runtime.execution.time_domain import Domain, OutputRange, Request
 from tiltpy.runtime.execution.visit_warnings import Announcement
-from tiltpy.runtime.incremental.state import OutputProgress, start_outputs
+from tiltpy.runtime.incremental.state import (
+    OutputProgress,
+    find_horizon,
+    list_readers,
+    start_outputs,
+)
 from tiltpy.runtime.results.output_table import OutputTable
 from tiltpy.types import ENDLESS
 
@@ -80,14 +84,8 @@ class LiveEngine:
         }
         self.outputs = start_outputs(query)
         # A vector kernel would add floats up in another order where pushes are large.
-        rounding = any(
-            isinstance(node, Reduce) and rounds(node)
-            for definition in query.definitions
-            for node in walk(definition.body)
-        )
-        options = replace(
-            options, progress=None, vector=False if rounding else options.vector
-        )
+        vector = False if adds_floats(query) else options.vector
+        options = replace(options, progress=None, vector=vector)
         self.parts: list[LivePart] = [
             make_live_part(
                 group,
@@ -307,21 +305,12 @@ class LiveEngine:
     def _evict(self) -> None:
         """Forget the rows that no output needs."""
         for name, held in self.inputs.items():
-            outputs = [
-                output
-                for output in self.outputs.values()
-                if name in output.reach and not output.finished
-            ]
-            if any(output.start is None for output in outputs):
-                continue
-            times = [
-                output.needs_from(
-                    name, self.part_of[output.definition.name].find_done(output)
-                )
-                for output in outputs
-            ]
-            last_rows = max((output.count_last(name) for output in outputs), default=0)
-            held.drop_before(min(times, default=None), last_rows)
+            outputs = list_readers(name, self.outputs.values())
+            if all(output.start is not None for output in outputs):
+                held.drop_before(*find_horizon(name, outputs, self._find_done))
+
+    def _find_done(self, output: OutputProgress) -> int:
+        return self.part_of[output.definition.name].find_done(output)
 
     # Results
 

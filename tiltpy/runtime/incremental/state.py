@@ -5,7 +5,7 @@ the outputs that are not finished look back.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tiltpy.abi.layouts import Layout, TimeLayout
@@ -144,10 +144,6 @@ class InputBuffer(InputSource):
         self._fresh.clear()
         return self._rows
 
-    def restore(self, rows: SnapshotBuffer, bounds: tuple[int, int] | None) -> None:
-        """Take over rows that were held, and the bounds of all before."""
-        self._rows, self.bounds = rows, bounds
-
     def drop_before(self, time: int | None, last_rows: int) -> int:
         if time is None:
             self._fresh.clear()
@@ -270,6 +266,26 @@ def start_outputs(query: Query) -> dict[str, OutputProgress]:
         assert definition is not None
         outputs[name] = OutputProgress(definition, dict(reach), rounding)
     return outputs
+
+
+def list_readers(name: str, outputs: Iterable[OutputProgress]) -> list[OutputProgress]:
+    """List the outputs that still need rows of an input."""
+    return [each for each in outputs if name in each.reach and not each.finished]
+
+
+def find_horizon(
+    name: str,
+    readers: Sequence[OutputProgress],
+    find_done: Callable[[OutputProgress], int],
+) -> tuple[int | None, int]:
+    """Find the eviction horizon of an input, None where nobody reads it any more.
+
+    `find_done` says up to when an output is done. With it comes how many rows from
+    before the horizon are needed.
+    """
+    times = [each.needs_from(name, find_done(each)) for each in readers]
+    last = max((each.count_last(name) for each in readers), default=0)
+    return min(times, default=None), last
 
 
 def row_bytes(payload: Type) -> int:

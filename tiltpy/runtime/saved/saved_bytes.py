@@ -159,9 +159,9 @@ class _Reader:
         self._position = position
 
     def unpack(self, packed: Any) -> Any:
-        """Make the value of JSON."""
+        """Make the value of JSON; all sequences are tuples."""
         if isinstance(packed, list):
-            return [self.unpack(each) for each in packed]
+            return tuple([self.unpack(each) for each in packed])
         if not isinstance(packed, dict):
             return packed
         (tag, value), *_ = packed.items()
