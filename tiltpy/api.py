@@ -21,7 +21,7 @@ from tiltpy.compiler.templates import ProgramTemplate, QueryTemplate, TextTempla
 from tiltpy.errors import ArgumentError, TiltError
 from tiltpy.frontend.python import builder
 from tiltpy.frontend.surface.query_files import read_query
-from tiltpy.ingress import Ingress, ingress
+from tiltpy.ingress import read_ways
 from tiltpy.ir.nodes import Query
 from tiltpy.memory_sizes import size_of
 from tiltpy.prepared_query import PreparedQuery
@@ -363,13 +363,10 @@ class CompiledQuery:
         options = read_options(
             query.needed.unit, workers or 1, None, query.options.costs
         )
-        ways = {}
-        for declared in query.needed.inputs:
-            way = given.get(declared.name, ingress())
-            check_argument(declared.name, way, Ingress, "ingress(...)")
-            assert isinstance(way, Ingress)
-            ways[declared.name] = way.options(query.needed.unit)
-        engine = query.live(ways, request, options)
+        unit = query.needed.unit
+        ways = read_ways([each.name for each in query.needed.inputs], given)
+        ingress = {name: way.options(unit) for name, way in ways.items()}
+        engine = query.live(ingress, request, options)
         if resume is not None:
             from tiltpy.engines.live.saved_session import (  # noqa: PLC0415 - late
                 restore_session,

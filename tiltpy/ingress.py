@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from tiltpy.argument_checks import check_argument
 from tiltpy.errors import TiltError
 from tiltpy.frontend.surface import syntax
 from tiltpy.inputs import BoundFrame, bind
@@ -76,3 +77,16 @@ def ingress(
     check_schema(schema)
     bound = bind(None, time=time, lifetime=lifetime, column=column, order=order, by=by)
     return Ingress(reorder, late, jump, schema, bound)
+
+
+def read_ways(
+    names: Iterable[str], arguments: Mapping[str, object]
+) -> dict[str, Ingress]:
+    """Read how rows of inputs come in: by name, each by default as `ingress()` says."""
+    ways = {}
+    for name in names:
+        way = arguments.get(name, ingress())
+        check_argument(name, way, Ingress, "ingress(...)")
+        assert isinstance(way, Ingress)
+        ways[name] = way
+    return ways

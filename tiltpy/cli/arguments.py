@@ -4,6 +4,7 @@ All that is wrong with them is an `ArgumentsError`, which ends the command with 
 """
 
 import re
+from argparse import ArgumentParser
 from collections.abc import Callable, Iterable, Sequence
 
 from tiltpy.errors import TiltError
@@ -13,6 +14,34 @@ from tiltpy.messages import closest
 
 class ArgumentsError(TiltError):
     """Something is wrong with the arguments of a command."""
+
+
+def add_param_option(parser: ArgumentParser) -> None:
+    """Add the option that sets parameters of a query."""
+    parser.add_argument(
+        "-p",
+        "--param",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        help="the value of a parameter, as in -p w=30s",
+    )
+
+
+def add_input_option(
+    parser: ArgumentParser, option: str, value: str, meaning: str
+) -> None:
+    """Add an option of inputs, whose values `assign` reads.
+
+    `value` is what its values are called, `meaning` what they say of an input.
+    """
+    parser.add_argument(
+        option,
+        metavar=f"[NAME=]{value}",
+        action="append",
+        default=[],
+        help=f"{meaning}. Without NAME= it is for every input",
+    )
 
 
 def assign(

@@ -61,13 +61,7 @@ def add_binding_arguments(
         ),
         ("--by", "COLUMNS", "the columns of the key, with commas"),
     ):
-        parser.add_argument(
-            option,
-            metavar=f"[NAME=]{value}",
-            action="append",
-            default=[],
-            help=f"{explanation}. Without NAME= it is for every input",
-        )
+        arguments.add_input_option(parser, option, value, explanation)
     add_text_options(parser)
 
 

@@ -4,6 +4,7 @@ from argparse import ArgumentParser, Namespace
 from typing import get_args
 
 from tiltpy.api import Format
+from tiltpy.cli import arguments
 from tiltpy.cli.arguments import ArgumentsError
 from tiltpy.cli.binding import add_binding_arguments, bind_files, input_paths
 from tiltpy.cli.console import read_query, say
@@ -13,14 +14,7 @@ def add_explain_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of `tilt explain`."""
     parser.add_argument("query", metavar="QUERY", help="a .tilt file, or - for stdin")
     add_binding_arguments(parser)
-    parser.add_argument(
-        "-p",
-        "--param",
-        metavar="NAME=VALUE",
-        action="append",
-        default=[],
-        help="the value of a parameter, as in -p w=30s",
-    )
+    arguments.add_param_option(parser)
     parser.add_argument(
         "--format",
         choices=get_args(Format),

@@ -52,13 +52,7 @@ def add_live_arguments(parser: ArgumentParser) -> None:
             "an input is complete up to the clock, less so much, also without rows",
         ),
     ):
-        parser.add_argument(
-            option,
-            metavar=f"[NAME=]{value}",
-            action="append",
-            default=[],
-            help=f"{meaning}. Without NAME= it is for every input",
-        )
+        arguments.add_input_option(parser, option, value, meaning)
     _add_output_arguments(parser)
     _add_run_arguments(parser)
 
@@ -107,14 +101,7 @@ def _add_run_arguments(parser: ArgumentParser) -> None:
         help="whether the writer of the standard input begins again when a run goes on "
         "(skip the rows that were read), or goes on, too (continue)",
     )
-    parser.add_argument(
-        "-p",
-        "--param",
-        metavar="NAME=VALUE",
-        action="append",
-        default=[],
-        help="the value of a parameter, as in -p w=30s",
-    )
+    arguments.add_param_option(parser)
     parser.add_argument(
         "--start",
         metavar="TIME",

@@ -17,14 +17,7 @@ def add_run_options(parser: ArgumentParser) -> None:
     """Add the query, the binding of its inputs, and the options of a run."""
     parser.add_argument("query", metavar="QUERY", help="a .tilt file, or - for stdin")
     add_binding_arguments(parser)
-    parser.add_argument(
-        "-p",
-        "--param",
-        metavar="NAME=VALUE",
-        action="append",
-        default=[],
-        help="the value of a parameter, as in -p w=30s",
-    )
+    arguments.add_param_option(parser)
     parser.add_argument(
         "--start",
         metavar="TIME",

@@ -12,7 +12,7 @@ from typing import Any
 from tiltpy.api import CompiledQuery
 from tiltpy.argument_checks import check_argument, check_path, whole_number
 from tiltpy.errors import ArgumentError, StateError, TiltError
-from tiltpy.ingress import Ingress, ingress
+from tiltpy.ingress import read_ways
 from tiltpy.live.live_run import (
     Destinations,
     LiveOutcome,
@@ -122,12 +122,8 @@ class _Plan:
             query = query.with_params(params)
         arguments = {name: v for name, v in arguments.items() if name != "params"}
         unit = query.query.unit
-        ways: dict[str, Ingress] = {}
-        for declared in query.query.inputs:
-            if query.inputs[declared.name].needed:
-                way: Any = arguments.get(declared.name, ingress())
-                check_argument(declared.name, way, Ingress, "ingress(...)")
-                ways[declared.name] = way
+        needed = [name for name, each in query.inputs.items() if each.needed]
+        ways = read_ways(needed, arguments)
         expected = {
             declared.name: ExpectedInput(
                 declared, ways[declared.name].options(unit).binding, unit

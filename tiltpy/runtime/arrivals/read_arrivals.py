@@ -89,17 +89,16 @@ class ArrivalReader:
         self.declared = complete_input(declared, binding)
         self.unit = unit
         self.choice: Choice = choose_columns(self.declared, binding.column, schema)
-        self.fields = [schema.field(name) for name in self.choice.columns]
-        self.schema = pa.schema(self.fields)
+        self.schema = pa.schema([schema.field(name) for name in self.choice.columns])
         self._movable = pa.schema(
-            [field.with_type(_movable_type(field.type)) for field in self.fields]
+            [field.with_type(_movable_type(field.type)) for field in self.schema]
         )
         self._is_movable = self._movable.equals(self.schema)
         assert self.declared.lifetime is not None
         self.lifetime = self.declared.lifetime
         self.before = self.lifetime.before
         self.is_interval = bool(self.lifetime.columns)
-        self._whole_schema: pa.Schema | None = schema
+        self._whole_schema = schema
         in_ticks = Interval(*TICKS) if self.is_interval else self.lifetime
         self._in_ticks = replace(
             declared,
@@ -108,17 +107,16 @@ class ArrivalReader:
             order=self.declared.order,
         )
         self._binding = InputBinding(None, None, None, binding.column, (), binding.by)
-        times = 2 if self.is_interval else 1
+        times = TICKS if self.is_interval else TICKS[:1]
         payload = {path[0] for path in self.choice.payload}
         self.columns = [
             name
             for name in self.choice.columns
             if name not in self.choice.times or name in payload
         ]
-        self._times = times
-        self.names = [*TICKS[:times], *self.columns]
+        self._times = len(times)
+        self.names = [*times, *self.columns]
         self._settled = complete_input(self._in_ticks, self._binding)
-        self._paths = self.choice.payload
         self._is_plain = self._find_plain()
         empty = pa.Table.from_batches([], self.schema)  # without pandas
         self.nothing = ingest(declared, replace(binding, frame=empty), unit=unit)
@@ -135,7 +133,7 @@ class ArrivalReader:
             len(path) == 1
             and self._movable.field(path[0]).type == arrow_type(scalar)
             and not (scalar.is_temporal or scalar.kind == "string")
-            for scalar, path in zip(scalars, self._paths, strict=True)
+            for scalar, path in zip(scalars, self.choice.payload, strict=True)
         )
 
     @property
@@ -256,9 +254,9 @@ class ArrivalReader:
         """Read a frame and select its columns, whose types must be those of before."""
         name = self.declared.name
         table = read_frame(name, frame)
-        if self._whole_schema is not None and table.schema.equals(self._whole_schema):
+        if table.schema.equals(self._whole_schema):
             return table
-        for field in self.fields:
+        for field in self.schema:
             index = table.schema.get_all_field_indices(field.name)
             if len(index) != 1:
                 raise DataError(
@@ -295,7 +293,7 @@ class ArrivalReader:
             integers_of(rows.column(number).chunk(0)).astype(np.int64, copy=False)
             for number in range(self._times)
         )
-        payload = read_payload(self._settled, rows, self._paths, self.unit)
+        payload = read_payload(self._settled, rows, self.choice.payload, self.unit)
         assert self._settled.lifetime is not None
         buffer = lay_out_events(times, self._settled.lifetime, payload, next_stamp)
         of = self._settled.type
