@@ -15,7 +15,6 @@ import numpy as np
 from tiltpy.engines.engine import definition_of
 from tiltpy.ir.nodes import Query
 from tiltpy.ir.rows import row_roots
-from tiltpy.passes.analyses.joined_by_value import joined_by_value
 from tiltpy.plan.key_traits import KeyTraits
 from tiltpy.runtime.arrays.dictionary import NO_STRINGS, Strings
 from tiltpy.runtime.arrays.dtypes import I64Array
@@ -37,6 +36,7 @@ from tiltpy.runtime.keyed.join import gather_keys, no_rows
 from tiltpy.runtime.keyed.key_progress import KeyPlan, KeyProgress, RowEdges
 from tiltpy.runtime.keyed.key_states import KeyStates
 from tiltpy.runtime.keyed.keyed_run import KeyedRun
+from tiltpy.runtime.keyed.prompt_progress import PromptProgress
 from tiltpy.runtime.keyed.snapshots import KeyedSnapshots
 from tiltpy.runtime.results.key_columns import KeyColumns, KeySnapshots, Order
 from tiltpy.runtime.results.output_table import OutputTable
@@ -236,9 +236,10 @@ class KeyedEngine:
         keys = KeyDictionary(keyed[0].keys, types)
         held = {each.name: HeldRows(each.name, each.type, keys) for each in keyed}
         rounding = sum(made.tdom.precision for made in query.definitions)
-        outputs, roots, by_value = {}, row_roots(query), joined_by_value(query)
+        progress = PromptProgress if prompt else KeyProgress
+        outputs, roots = {}, row_roots(query)
         for name, reach in query.boundaries:
-            outputs[name] = KeyProgress(
+            outputs[name] = progress(
                 definition_of(query, name),
                 dict(reach),
                 held,
@@ -247,8 +248,6 @@ class KeyedEngine:
                 traits[name],
                 None if resumed is None else resumed[name],
                 roots.get(name) if roots.get(name) in holding else None,
-                prompt=prompt,
-                by_value=name in by_value,
             )
         states = None
         if resumed is not None:

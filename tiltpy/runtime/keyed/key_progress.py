@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from tiltpy.calendars import round_up
 from tiltpy.ir.nodes import TemporalExpr
 from tiltpy.plan.key_traits import KeyTraits
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
@@ -94,6 +93,20 @@ class KeyPlan:
     final: bool
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class KeyChanges:
+    """The changes that some keys may still see.
+
+    `high`: how far each was computed. `in_reach`: a cell behind that sees a row.
+    `goes_on`: its last snapshot does, behind its domain; `is_open`: that may.
+    """
+
+    high: Times
+    in_reach: BoolArray
+    goes_on: BoolArray
+    is_open: BoolArray
+
+
 class KeyProgress:
     """The progress of an output for all keys, by their codes."""
 
@@ -107,15 +120,8 @@ class KeyProgress:
         traits: KeyTraits,
         resumed_reach: Mapping[str, Boundary] | None = None,
         root: str | None = None,
-        *,
-        prompt: bool = False,
-        by_value: bool = False,
     ) -> None:
         self.definition = definition
-        self.by_value = by_value
-        """Whether it is distinct, or depends on what is."""
-        self.prompt = prompt
-        """Whether every key is computed as far as the clock, which ends all domains."""
         self.root = root
         """The input whose rows it has, if these end with the next row of their key."""
         self.reach = reach
@@ -218,7 +224,7 @@ class KeyProgress:
                 first, last = np.minimum(first, low), np.maximum(last, high)
         first, last = np.where(born, first, 0), np.where(born, last, 0)
         start = first if self.start is None else np.full_like(first, self.start)
-        end = self._find_end(last, clock)
+        end = self.find_end(last, clock)
         wanted = born & (start < end)
         ends = ceil_to(tdom, end)
         late = self.traits.sparse and not self.awaited
@@ -228,42 +234,34 @@ class KeyProgress:
         self.clock = max(clock.low, clock.high)
         until = ends
         if not clock.final:
-            until = ends
-            if not self.prompt:
-                until = np.minimum(self._look_behind(ends, edges), clock.high)
-            elif clock.high > clock.low:
-                until = self._look_behind(ends, edges)
+            until = self.find_until(ends, edges, clock)
             for name, ticks in self.awaited.items():  # a stamp follows its row's start
                 until = np.minimum(until, edges_of[name].newest + 1 - ticks)
-            if self.end is None:
-                end = np.full_like(end, ENDLESS)
-            elif self.prompt:
-                end = np.full_like(end, self.end)
+            end = np.full_like(end, ENDLESS if self.end is None else self.end)
         domains = Domains(np.where(wanted, start, 0), np.where(wanted, end, 0))
         # One from before all time would make each key a run of its own.
         ranges = KeyedRanges(domains, np.maximum(begin, start), until)
         return KeyPlan(codes, ranges, ends, edges, clock.high, clock.final)
 
-    def _find_end(self, last: Times, clock: OutputRange) -> Times:
+    def find_end(self, last: Times, clock: OutputRange) -> Times:
         """Find where domains end so far, by the greatest ends of the keys' rows."""
-        if self.prompt:
-            time = max(clock.low, clock.high)
-            return np.full_like(last, time if self.end is None else min(self.end, time))
+        del clock  # which says nothing of rows to come
         if self.end is not None:
             return np.full_like(last, self.end)
         return ceil_to(self.definition.tdom, last)
 
+    def find_until(self, ends: Times, edges: RowEdges, clock: OutputRange) -> Times:
+        """Find up to when to compute, by the `ends` of domains: as far as the clock."""
+        return np.minimum(self._look_behind(ends, edges), clock.high)
+
     def _look_behind(self, ends: Times, edges: RowEdges) -> Times:
         """Find up to when it pays to look at what comes behind the domains.
 
-        Not where a key waits for its next row anyway, or a cell more says nothing.
-        States are those of the last cell computed, and never go back.
+        Not where a key waits for its next row anyway. States are those of the last cell
+        computed, and never go back.
         """
-        of_rows = self.definition.tdom.rows is not None
-        if self.lasts or (self.prompt and (of_rows or self.by_value)):
+        if self.lasts:
             return ends
-        if self.prompt:  # a cell more tells whether the last snapshot goes on
-            return round_up(self.definition.tdom, ends + 1)
         if self.traits.dense:
             return ends + self.definition.tdom.precision
         return np.maximum(ends, self._find_settling(edges))
@@ -371,13 +369,24 @@ class KeyProgress:
         on, and once its rows have settled. Another one when the clock gets there, but
         with every span where more than its own rows may change it.
         """
-        codes, ranges, traits = plan.codes, plan.ranges, self.traits
+        codes, ranges = plan.codes, plan.ranges
         high = np.where(ranges.nonempty, ranges.high, ranges.low)
-        step, ends = self.definition.tdom.precision, plan.ends
-        settled = self._find_settling(plan.edges)
         in_reach = high < self._find_last_reach(plan.edges)
-        dead = ~in_reach & ~goes_on & ~is_open & traits.sparse
-        due = np.full(len(codes), NEVER)
+        changes = KeyChanges(high, in_reach, goes_on, is_open)
+        due = self.find_due(plan, changes, self._find_settling(plan.edges))
+        dead = ~in_reach & ~goes_on & ~is_open & self.traits.sparse
+        live = (self._first[codes] < LATEST) & ~dead
+        # Other rows of a key may still come before those that begin behind the clock.
+        self._done[codes] = np.minimum(np.minimum(high, plan.ends), self.clock)
+        self._live[codes] = live
+        self._has_states[codes] |= ranges.cells(self.definition.tdom).some
+        self._due[codes] = np.where(live, due, NEVER)
+
+    def find_due(self, plan: KeyPlan, changes: KeyChanges, settled: Times) -> Times:
+        """Find when keys are to be computed again, whose rows have `settled` then."""
+        traits, high, ends = self.traits, changes.high, plan.ends
+        step = self.definition.tdom.precision
+        due = np.full(len(high), NEVER)
         looks_behind = not self.lasts
         if looks_behind and not traits.dense and (traits.sparse or traits.steady):
             due = np.where(high < settled, settled, due)
@@ -385,18 +394,9 @@ class KeyProgress:
             due = np.where(high < ends + step, ends + step, due)
         later = settled if self.end is not None else ends
         if not traits.steady:
-            later = np.where(in_reach | (not traits.sparse), EARLIEST, NEVER)
-        due = np.where(ends > plan.limit, later, due)
-        if self.prompt:
-            busy = high < settled if traits.steady else in_reach | (not traits.sparse)
-            busy |= traits.sparse & ~in_reach & (is_open | goes_on)
-            due = np.where(busy, EARLIEST, NEVER)
-        live = (self._first[codes] < LATEST) & ~dead
-        # Other rows of a key may still come before those that begin behind the clock.
-        self._done[codes] = np.minimum(np.minimum(high, ends), self.clock)
-        self._live[codes] = live
-        self._has_states[codes] |= ranges.cells(self.definition.tdom).some
-        self._due[codes] = np.where(live, due, NEVER)
+            busy = changes.in_reach | (not traits.sparse)
+            later = np.where(busy, EARLIEST, NEVER)
+        return np.where(ends > plan.limit, later, due)
 
     def _find_last_reach(self, edges: RowEdges) -> Times:
         """Find the times from which on no cell sees a row of the keys."""

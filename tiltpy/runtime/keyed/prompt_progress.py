@@ -1,0 +1,59 @@
+"""Progress by key of an output that is final as soon as it can be.
+
+The clock of all keys ends every domain, whatever a key's own rows are: so a key that is
+quiet has values up to the clock, too. One cell more tells whether a last snapshot goes
+on.
+"""
+
+import numpy as np
+
+from tiltpy.calendars import round_up
+from tiltpy.runtime.arrays.dtypes import Times
+from tiltpy.runtime.execution.key_domains import EARLIEST
+from tiltpy.runtime.execution.time_domain import OutputRange
+from tiltpy.runtime.keyed.key_progress import (
+    NEVER,
+    KeyChanges,
+    KeyPlan,
+    KeyProgress,
+    RowEdges,
+)
+
+
+class PromptProgress(KeyProgress):
+    """The progress of an output as far as the clock; one that awaits no rows."""
+
+    @property
+    def _looks_behind(self) -> bool:
+        """Return whether a cell more tells whether a last snapshot goes on.
+
+        Not where states are kept, which never go back, nor of rows.
+        """
+        is_joined = self.definition.tdom.rows is None
+        return is_joined and not (self.lasts or self.traits.by_value)
+
+    def find_end(self, last: Times, clock: OutputRange) -> Times:
+        """Find where domains end so far: where the clock is."""
+        time = max(clock.low, clock.high)
+        return np.full_like(last, time if self.end is None else min(self.end, time))
+
+    def find_until(self, ends: Times, edges: RowEdges, clock: OutputRange) -> Times:
+        """Find up to when to compute: a cell more, where the clock has gone on."""
+        del edges
+        if not self._looks_behind or clock.high <= clock.low:
+            return ends
+        return round_up(self.definition.tdom, ends + 1)
+
+    def find_due(self, plan: KeyPlan, changes: KeyChanges, settled: Times) -> Times:
+        """Find when keys are to be computed again: always, while anything may change.
+
+        A last snapshot that goes on needs nothing. One that nothing sees any more ends,
+        if there is none without rows.
+        """
+        del plan
+        traits, in_reach = self.traits, changes.in_reach
+        busy = in_reach | (not traits.sparse)
+        if traits.steady:
+            busy = changes.high < settled
+        ends = traits.sparse & ~in_reach & (changes.is_open | changes.goes_on)
+        return np.where(busy | ends, EARLIEST, NEVER)
