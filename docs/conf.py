@@ -42,7 +42,7 @@ autodoc_preserve_defaults = True
 maximum_signature_line_length = 60
 
 _QUERY = re.compile(r"^ *(~|(input|unit|def|reduction|distinct) [~\w])", re.MULTILINE)
-"""What a line of a query begins with."""
+"""The words and marks with which a line of a query begins."""
 
 
 def _mark_code(

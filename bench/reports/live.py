@@ -36,7 +36,7 @@ PUSHES = 300
 RATES = (1_000, 10_000, 100_000, 1_000_000)
 """Rows a second that arrive."""
 SECONDS = 1.0
-"""How long they do."""
+"""The seconds for which rows arrive at each rate."""
 PEER_ROWS = 50_000
 TURNS = 3
 

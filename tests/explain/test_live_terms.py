@@ -1,4 +1,4 @@
-"""What `explain(format="live")` says of outputs, rows and keys."""
+"""Texts of `explain(format="live")`: finality of outputs, rows held, keys forgotten."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a session accepts: lateness, promises, idle inputs, and bad pushes."""
+"""Ingress of sessions: lateness, promises, idle inputs, and bad pushes."""
 
 from datetime import datetime, timedelta
 

@@ -40,7 +40,7 @@ ROWS = 400
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a run has ended: its exit code, minus the signal if one has ended it."""
+    """Return the exit code of a run, minus the signal if one has ended it."""
 
     code: int
     seconds: float = 0.0

@@ -49,17 +49,17 @@ NUMBERS = {
     "open": 20,
     "open rows": 20,
 }
-"""How many cases of each kind, by key."""
+"""The number of cases of each kind, by key."""
 UNKEYED = {"plain": 30, "rows": 20, "open": 10, "open rows": 10}
 TIMELINES = 25
 DEEPER = 50
 CHECKS = 3
-"""How many times a session is compared with the interpreter before its end."""
+"""The number of comparisons with the interpreter before a session ends."""
 Snapshots = dict[Key, list[Snapshot]]
 
 
 def without_keys(case: KeyedCase) -> KeyedCase:
-    """The same rows, all of one temporal object."""
+    """Make all rows of a case those of one temporal object."""
     inputs = {
         name: replace(
             rows,

@@ -56,7 +56,7 @@ def collect() -> tuple[Sink, Callable[[], list[dict[str, Any]]]]:
 
 
 class CrashError(Exception):
-    """What a test raises in the middle of a run."""
+    """An error that a test raises in the middle of a run."""
 
 
 @pytest.mark.parametrize("size", [1, 7, COUNT])

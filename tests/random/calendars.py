@@ -60,7 +60,7 @@ def random_calendar_case(seed: int, *, exact: bool = True) -> Case | None:
 
 
 def _goes_on_for_years(query: Query) -> bool:
-    """Whether windows of all the past of an object are seen in cells of years.
+    """Tell whether cells of years see windows of all the past of an object.
 
     The interpreter folds them anew at each of the object's ticks.
     """

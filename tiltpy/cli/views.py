@@ -15,7 +15,7 @@ _NOUNS = {
     "windows": "window",
     "coalesced": "snapshot",
 }
-"""What a row of each view is."""
+"""The meaning of a row in each view."""
 _WHOLE = ("windows", "coalesced")
 """Views that need all snapshots at once."""
 

@@ -101,9 +101,9 @@ class LiveEngine:
         self.inputs: dict[str, LiveBuffer | LiveKeyedBuffer] = {}
         self.stamp: OutputStamp = output_stamp({}, query.unit)
         self.steps = 0
-        """How many calls there were."""
+        """The number of calls so far."""
         self.is_broken = False
-        """Whether a call has failed when rows were taken already."""
+        """True once a call has failed that had taken rows already."""
         self.open()
 
     def renew(self) -> "LiveEngine":
