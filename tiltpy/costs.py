@@ -200,8 +200,8 @@ class SpanCosts(_Thresholds):
     most_bytes: int = 1 << 26
     """Bytes of rows beyond which longer spans gain nothing."""
     most_file_bytes: int = 1 << 23
-    """Bytes of rows without keys from files, beyond which longer spans cost more: what is
-    read takes fresh memory, which costs more than calls (files)."""
+    """Bytes of rows without keys from files beyond which longer spans cost more: what
+    is read takes fresh memory, which is dearer than calls (files)."""
     held_share: int = 4
     """Bytes of rows of a span for each that is held for it, at least: it is copied."""
     batch_rows: int = 1 << 20
