@@ -249,7 +249,7 @@ def test_sessions_are_runs_through_that_time(kind: str, *, deep: bool) -> None:
     check_cases(kind, range(UNKEYED[kind] * (DEEPER if deep else 1)), keys=False)
 
 
-@pytest.mark.parametrize("keys", [True])
+@pytest.mark.parametrize("keys", [False, True])
 def test_sessions_of_timelines_are_runs_through_that_time(
     keys: bool, *, deep: bool
 ) -> None:

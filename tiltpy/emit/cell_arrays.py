@@ -358,6 +358,11 @@ class CellArrays:
         """The mask of the cells with a snapshot."""
         return _flag(block, self.alive, self.at(where))
 
+    def masks(self, block: Block, where: CellIndex) -> list[LExpr]:
+        """The masks of the cells with a snapshot, and of those with each field."""
+        at = self.at(where)
+        return [_flag(block, flags, at) for flags in (self.alive, *self.validity)]
+
     def beginning(self, block: Block, where: CellIndex) -> LExpr:
         """The mask of the cells in which a snapshot begins."""
         if self.begins is None:

@@ -2,9 +2,9 @@
 
 Every array that a kernel reads or writes is cut to exactly the size that the runtime
 says it has, and put right before a page that nobody may touch (with `low`: right behind
-one). Each call has arrays of its own, so that a step into what belongs to the call
-beside it is a fault, too. A kernel that steps over ends the process with a fault, so
-this runs in a process of its own. For Linux.
+one). What nobody wrote holds garbage. Each call has arrays of its own, so that a step
+into what belongs to the call beside it is a fault, too. A kernel that steps over ends
+the process with a fault, so this runs in a process of its own. For Linux.
 """
 
 import ctypes
@@ -21,6 +21,7 @@ from tests.compiled import random_setting
 from tests.random.events import random_event_case, random_event_setting
 from tests.random.grids import random_grid_case, random_grid_setting
 from tests.random.lane_scans import random_scan_case, random_scan_setting
+from tests.random.overlaps import random_overlap_case
 from tests.random.queries import random_case
 from tests.random.rates import random_rate_case, random_rate_setting
 from tests.semantics.test_properties import check
@@ -41,6 +42,8 @@ from tiltpy.types import Scalar
 Number = TypeVar("Number", bound=np.generic)
 
 PAGE = 4096
+GARBAGE = 0x7F
+"""Each byte of fresh memory: as an index, one that is far behind every array."""
 READ_WRITE, PRIVATE_ANONYMOUS = 3, 0x22
 
 _system = ctypes.CDLL(None)
@@ -70,6 +73,7 @@ class Fences:
             assert _system.mprotect(fence, PAGE, 0) == 0
         self.regions.append((base, region))
         start = base + PAGE if self.low else end - size
+        ctypes.memset(start, GARBAGE, size)
         memory = memoryview((ctypes.c_char * size).from_address(start))
         return np.frombuffer(memory, dtype)
 
@@ -230,6 +234,8 @@ def main() -> None:
             case, setting = random_rate_case(seed), random_rate_setting(random)
         elif seed % 16 == 8:
             case, setting = random_scan_case(seed), random_scan_setting(random)
+        elif seed % 32 == 16:
+            case, setting = random_overlap_case(seed), random_setting(random, span=40)
         elif seed % 2:
             case = random_grid_case(seed, exact=True, specials=specials)
             setting = random_grid_setting(random, case)

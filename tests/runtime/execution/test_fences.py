@@ -23,6 +23,14 @@ def test_an_empty_window_is_not_asked_for_the_row_that_it_cut() -> None:
     run("fences", 30_023, 30_024, "low")
 
 
+def test_readers_that_lag_see_cells_that_exist() -> None:
+    run("fences", 3, 4, "low")
+
+
+def test_rows_that_are_folded_on_are_not_read_behind_the_last() -> None:
+    run("fences", 56, 57, "high")
+
+
 def run(module: str, first: int, last: int, side: str) -> None:
     """Run cases between fences in a process of its own."""
     command = [

@@ -49,6 +49,8 @@ class EndOrder:
         order, base = self.sort.order, self.sort.base
         row, at = (self.builder.fresh(name) for name in ("row", "at"))
         block.set(base, i64(0))
+        # The condition below reads the place before, at the front the first itself.
+        block.add(Store(order, i64(0), Num(0, I32)))
         each, shift = block.inner(), block.inner()
         end = each.name("end", self.rows.end_at(row))
         each.set(at, row)
@@ -58,7 +60,7 @@ class EndOrder:
         later = lt(end, self.rows.end_at(convert(before, I64)))
         each.add(While(conj(lt(i64(0), at), later), shift.body()))
         each.add(Store(order, at, convert(row, I32)))
-        block.add(For(row, i64(0), self.rows.count, each.body()))
+        block.add(For(row, i64(1), self.rows.count, each.body()))
 
     def _sort_digits(self, block: Block) -> None:
         """Sort by the distance from the least end."""

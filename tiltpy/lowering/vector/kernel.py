@@ -352,7 +352,16 @@ class _VectorKernel:
 
         read = min(loop.oldest(name) for loop in self.lowered)
         oldest = read * self.geometry.axes[name].period
-        return max(-oldest, self.geometry.reach(name, unless=slides)[0])
+        reach = self.geometry.reach(name, unless=slides)[0]
+        return max(-oldest, reach + self._lag_of_readers(name))
+
+    def _lag_of_readers(self, name: str) -> int:
+        """The ticks for which readers of an input lag behind their loops' counters."""
+        return max(
+            self.plan.lags[reader.name] * reader.tdom.precision
+            for reader in self.plan.query.definitions
+            if name in self.geometry.objects(reader)
+        )
 
 
 def _cells(ticks: LExpr, precision: int) -> LExpr:

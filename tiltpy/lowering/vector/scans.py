@@ -187,8 +187,7 @@ class LaneScans:
 
     def _all_there(self, rows: ObjectRows, base: LExpr) -> LExpr:
         """Test whether no row of a round is null, nor any field of it."""
-        value = cells_of(rows).value(self.view.block, CellIndex(base))
-        masks = [value.valid, *(part.valid for part in value.fields)]
+        masks = cells_of(rows).masks(self.view.block, CellIndex(base))
         if rows.presence is not None:
             masks.append(Wide(rows.presence, base, BOOL))
         if all(mask == TRUE for mask in masks):
