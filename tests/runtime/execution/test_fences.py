@@ -31,6 +31,10 @@ def test_rows_that_are_folded_on_are_not_read_behind_the_last() -> None:
     run("fences", 56, 57, "high")
 
 
+def test_without_tiles_the_last_vector_reads_cells_that_exist() -> None:
+    run("fences", 315, 316, "high")
+
+
 def run(module: str, first: int, last: int, side: str) -> None:
     """Run cases between fences in a process of its own."""
     command = [

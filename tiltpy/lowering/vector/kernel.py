@@ -154,10 +154,16 @@ class _VectorKernel:
         return self.block.name("begin", greatest(begin, i64(-self.warm)))
 
     def _capacity(self, period: int) -> tuple[RowCount, int]:
-        """Count the cells of a tile; without tiles, by multiples of the time range."""
+        """Count the cells of a tile; without tiles, by multiples of the time range.
+
+        A tile is whole vectors of every loop. A time range is not: the last vector of
+        the coarsest loop reads behind its end.
+        """
         if self.tile is not None:
             return (), self.tile // period
-        constant = (self.warm + self.plan.lag) // period + LANES
+        stages = (stage for stage in self.plan.stages if not stage.panes)
+        vector = LANES * max((stage.precision for stage in stages), default=0)
+        constant = (self.warm + self.plan.lag + vector) // period + LANES
         return (("", self.geometry.multiple // period),), constant
 
     # Loops
