@@ -40,6 +40,9 @@ from tiltpy.types import ENDLESS
 
 Evaluations = Mapping[str, Evaluation | KeyedEvaluation]
 NO_LATE: Mapping[str, LateRows] = {}
+MOST_UNREAD = 64
+"""Calls whose settled rows may wait until an output needs them: together they cost as
+much as those of one call."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,6 +107,8 @@ class LiveEngine:
         """The number of calls so far."""
         self.is_broken = False
         """True once a call has failed that had taken rows already."""
+        self._unread = 0
+        """Calls since settled rows were handed to the outputs."""
         self.open()
 
     def renew(self) -> "LiveEngine":
@@ -193,8 +198,27 @@ class LiveEngine:
         self._release_idle()
         if not self.inputs:
             return {}
-        self._receive()
-        return self._evaluate(dict(self._ranges()))
+        is_due = self._unread == MOST_UNREAD or self._needs_rows()
+        if is_due:
+            self._receive()
+        ranges = dict(self._ranges())
+        if not is_due:
+            if not ranges:
+                self._unread += 1
+                return {}
+            self._receive()
+        return self._evaluate(ranges)
+
+    def _needs_rows(self) -> bool:
+        """Return whether rows decide which cells are final, besides the watermarks.
+
+        They do where a domain starts with them, and where a row of a row object ends.
+        """
+        held = any(self.sources[root].holds for root in self.roots.values())
+        return held or any(
+            output.start is None and not output.finished
+            for output in self.outputs.values()
+        )
 
     def _release_idle(self) -> None:
         """Carry idle inputs on to where the others are: the order does not matter."""
@@ -283,6 +307,7 @@ class LiveEngine:
 
     def _receive(self) -> None:
         """Hand the rows that are settled to the outputs."""
+        self._unread = 0
         for name, held in self.inputs.items():
             held.receive(self.sources[name].pull())
 

@@ -24,6 +24,7 @@ from tiltpy.runtime.arrivals.read_arrivals import (
     join_rows,
 )
 from tiltpy.runtime.arrivals.reorder import ReorderBuffer
+from tiltpy.runtime.arrivals.waiting_rows import TimedRows
 from tiltpy.runtime.arrow.timestamps import PLAIN_TICKS
 from tiltpy.runtime.ingest.read_input import InputRows
 from tiltpy.types import MAX_TIME, Struct, Type, Unit
@@ -63,6 +64,8 @@ class LiveSource:
         self.ended = False
         self.counts = Counts()
         self.waiting = ReorderBuffer()
+        self._released: list[TimedRows] = []
+        """Settled rows that no output has asked for."""
         self.tail: pa.Table | None = None
         """The last settled rows, while the next row, which ends them, is unknown."""
         self._tail_events: SnapshotBuffer | None = None
@@ -89,6 +92,7 @@ class LiveSource:
     def count(self) -> Counts:
         """Count its rows so far."""
         tail = 0 if self.tail is None else self.tail.num_rows
+        self._release()
         return replace(self.counts, waiting=len(self.waiting) + tail)
 
     @property
@@ -120,7 +124,7 @@ class LiveSource:
 
     def save(self) -> dict[str, object]:
         """Make what `restore` takes."""
-        waiting = self.waiting.rows()
+        waiting = [*self._released, *self.waiting.rows()]
         return {
             "schema": self._reader.schema if self._reader is not None else None,
             "watermark": self.watermark,
@@ -175,11 +179,16 @@ class LiveSource:
         self.ended = True
         self.watermark = END
 
+    def _release(self) -> None:
+        """Let the rows go that are settled."""
+        self._released += self.waiting.release(self.watermark)
+
     def pull(self, rows: int = 0) -> list[InputRows]:
         """Hand out the rows that are settled and have not been handed out."""
         del rows
-        released = self.waiting.release(self.watermark)
-        settled = [each.rows for each in released]
+        self._release()
+        settled = [each.rows for each in self._released]
+        self._released.clear()
         if not self.holds:
             return [self.reader.ingest(join_rows(settled))] if settled else []
         if self.ended and self.tail is not None:
