@@ -1,4 +1,6 @@
-"""`python -m tests.runtime.execution.fences FIRST LAST`: queries over fenced memory.
+"""`python -m tests.runtime.execution.fences FAMILY FIRST LAST`: fenced memory.
+
+Queries of a family, or of `all`, are computed and compared with the interpreter.
 
 Every array that a kernel reads or writes is cut to exactly the size that the runtime
 says it has, and put right before a page that nobody may touch (with `low`: right behind
@@ -9,7 +11,7 @@ the process with a fault, so this runs in a process of its own. For Linux.
 
 import ctypes
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from random import Random
 from typing import Any, TypeVar
@@ -17,13 +19,27 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.compiled import random_setting
+from tests.compiled import Setting, random_setting
+from tests.random.confined_times import random_confined_case
+from tests.random.counted_cells import random_counted_case
+from tests.random.cut_windows import random_cut_case
 from tests.random.events import random_event_case, random_event_setting
+from tests.random.folds import random_fold_case
+from tests.random.frequencies import random_frequency_case
 from tests.random.grids import random_grid_case, random_grid_setting
 from tests.random.lane_scans import random_scan_case, random_scan_setting
+from tests.random.made_strings import random_text_case
+from tests.random.matches import random_match_case
+from tests.random.open_windows import random_open_case
 from tests.random.overlaps import random_overlap_case
-from tests.random.queries import random_case
+from tests.random.payloads import random_payload_case
+from tests.random.present import random_present_case
+from tests.random.queries import Case, random_case
 from tests.random.rates import random_rate_case, random_rate_setting
+from tests.random.row_queries import random_row_case
+from tests.random.sample_gaps import random_gap_case, random_hop_case
+from tests.random.states import random_state_case
+from tests.random.whole_windows import random_whole_case
 from tests.semantics.test_properties import check
 from tiltpy.abi.signature import LANES, Loop
 from tiltpy.abi.slots import SlotKind
@@ -221,28 +237,89 @@ def put_up(fences: Fences) -> None:
     memory.ScratchArrays.take = take  # type: ignore[assignment, method-assign]
 
 
+def plain_setting(seed: int, span: int = 80) -> Setting:
+    return random_setting(Random(seed), span)  # noqa: S311
+
+
+def lane_setting(seed: int, span: int = 400) -> Setting:
+    """Return a setting in which a vector kernel serves, if there is one."""
+    setting = replace(plain_setting(seed, span), small=bool(seed % 3))
+    if seed % 4:
+        setting = replace(
+            setting, vector=True, special_shapes=True, nulls="samples", layout=None
+        )
+    return setting
+
+
+def drawn(
+    make_case: Callable[[int], Case | None],
+    make_setting: Callable[[int], Setting] = plain_setting,
+) -> "Family":
+    """Make a family of cases whose settings do not depend on them."""
+
+    def family(seed: int) -> tuple[Case, Setting] | None:
+        case = make_case(seed)
+        return None if case is None else (case, make_setting(seed))
+
+    return family
+
+
+def grid_family(seed: int) -> tuple[Case, Setting]:
+    case = random_grid_case(seed, exact=True, specials=seed % 3 == 0)
+    return case, random_grid_setting(Random(seed), case)  # noqa: S311
+
+
+def gap_family(seed: int) -> tuple[Case, Setting]:
+    case = random_hop_case(seed) if seed % 2 else random_gap_case(seed)
+    return case, random_grid_setting(Random(seed), case)  # noqa: S311
+
+
+Family = Callable[[int], tuple[Case, Setting] | None]
+FAMILIES: Mapping[str, Family] = {
+    "queries": drawn(lambda n: random_case(n, exact=True, specials=n % 3 == 0)),
+    "grids": grid_family,
+    "events": drawn(
+        lambda n: random_event_case(n, exact=True, specials=n % 3 == 0),
+        lambda n: random_event_setting(Random(n)),  # noqa: S311
+    ),
+    "rates": drawn(
+        random_rate_case,
+        lambda n: random_rate_setting(Random(n)),  # noqa: S311
+    ),
+    "scans": drawn(
+        random_scan_case,
+        lambda n: random_scan_setting(Random(n)),  # noqa: S311
+    ),
+    "overlaps": drawn(random_overlap_case),
+    "gaps": gap_family,
+    "rows": drawn(lambda n: random_row_case(n, exact=True, specials=n % 5 == 1)),
+    "open": drawn(random_open_case),
+    "present": drawn(lambda n: random_present_case(n, opened=n % 2 == 0)),
+    "payloads": drawn(lambda n: random_payload_case(n, exact=True)),
+    "texts": drawn(lambda n: random_text_case(n, exact=True)),
+    "folds": drawn(random_fold_case),
+    "states": drawn(random_state_case, lambda n: plain_setting(n, 300)),
+    "confined": drawn(random_confined_case),
+    "cut": drawn(random_cut_case),
+    "matches": drawn(random_match_case),
+    "whole": drawn(random_whole_case, lane_setting),
+    "counted": drawn(random_counted_case, lane_setting),
+    "frequencies": drawn(random_frequency_case, lane_setting),
+}
+
+
 def main() -> None:
-    first, last = int(sys.argv[1]), int(sys.argv[2])
+    family, first, last = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    names = list(FAMILIES) if family == "all" else [family]
     fences = Fences(low="low" in sys.argv)
     put_up(fences)
-    for seed in range(first, last):
-        specials, random = seed % 3 == 0, Random(seed)  # noqa: S311
-        if seed % 4 == 2:
-            case = random_event_case(seed, exact=True, specials=specials)
-            setting = random_event_setting(random)
-        elif seed % 8 == 4:
-            case, setting = random_rate_case(seed), random_rate_setting(random)
-        elif seed % 16 == 8:
-            case, setting = random_scan_case(seed), random_scan_setting(random)
-        elif seed % 32 == 16:
-            case, setting = random_overlap_case(seed), random_setting(random, span=40)
-        elif seed % 2:
-            case = random_grid_case(seed, exact=True, specials=specials)
-            setting = random_grid_setting(random, case)
-        else:
-            case = random_case(seed, exact=True, specials=specials)
-            setting = random_setting(random, span=80)
-        print(f"seed {seed}, {setting}", file=sys.stderr, flush=True)
+    for number in range(first, last):
+        seed, place = divmod(number, len(names))
+        drawn_case = FAMILIES[names[place]](seed)
+        if drawn_case is None:
+            continue
+        case, setting = drawn_case
+        print(f"{names[place]} {seed}, {setting}", file=sys.stderr, flush=True)
         difference = check(case, replace(setting, workers=1), exact=True)
         assert difference is None, difference
         fences.open()

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Literal
 
+from tiltpy.abi.layouts import TimeLayout
 from tiltpy.abi.slots import SlotKind
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.row_access import ObjectRows
-from tiltpy.loops.build import add, convert, i64, le, sub
+from tiltpy.loops.build import add, convert, i64, le, least, sub
 from tiltpy.loops.nodes import LExpr, Var, While
 from tiltpy.types import BOOL, I64
 
@@ -71,7 +72,7 @@ class RowBound:
 
     def leap(self, block: Block, now: LExpr, rows: int) -> None:
         """Move by the rows that are due, at most `rows`, without a branch."""
-        passed = [le(self.due_at(add(self.row, i64(k))), now) for k in range(rows)]
+        passed = [le(self.due_at(self._ahead(k)), now) for k in range(rows)]
         total: LExpr = self.row
         for due in passed:
             total = add(total, convert(due, I64))
@@ -83,12 +84,23 @@ class RowBound:
         `due` stays what it was, which saves time where a loop does not read it.
         """
         until = block.name("until", add(now, i64(self.offset)))
-        passed = [le(self._bound(add(self.row, i64(k))), until) for k in range(rows)]
+        passed = [le(self._bound(self._ahead(k)), until) for k in range(rows)]
         moves = reduce(add, (convert(due, I64) for due in passed))
         block.set(self.row, add(self.row, moves))
         inner = block.inner()
         inner.set(self.row, add(self.row, i64(1)))
         block.add(While(le(self._bound(self.row), until), inner.body()))
+
+    def _ahead(self, rows: int) -> LExpr:
+        """The row that many ahead, or the one behind the last row, but none further.
+
+        Rows without gaps start where the row before them ends, which is read.
+        """
+        row = add(self.row, i64(rows))
+        reads_before = (
+            self.side == "start" and self.rows.layout.time is TimeLayout.CONTIGUOUS
+        )
+        return least(row, self.rows.count) if rows and reads_before else row
 
     def due_at(self, row: LExpr) -> LExpr:
         """The first time of the loop at which a row has its bound."""
