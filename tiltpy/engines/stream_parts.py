@@ -27,10 +27,10 @@ from tiltpy.runtime.execution.time_domain import OutputRange, Request
 from tiltpy.runtime.execution.vector_range import VectorRange
 from tiltpy.runtime.execution.visit_warnings import Announcement
 from tiltpy.runtime.incremental.state import (
-    InputBuffer,
     InputSource,
     KeyedInputBuffer,
     OutputProgress,
+    UnkeyedSource,
 )
 from tiltpy.types import ENDLESS, STRING, Boundary
 
@@ -97,12 +97,12 @@ class UnkeyedPart:
         self.group = group
         self.engine = Engine(group, request, options, announcement)
         self.state = RunState()
-        self.inputs: dict[str, InputBuffer] = {}
+        self.inputs: dict[str, UnkeyedSource] = {}
 
     def open(self, inputs: Mapping[str, InputSource]) -> None:
         """Take the inputs that the outputs refer to."""
         for name, source in inputs.items():
-            if name in self.group.inputs and isinstance(source, InputBuffer):
+            if name in self.group.inputs and isinstance(source, UnkeyedSource):
                 self.inputs[name] = source
 
     def begin(
@@ -180,7 +180,7 @@ class KeyedPart:
         self.traits = find_key_traits(optimized)
         self.needs_all_keys = not all(each.sparse for each in self.traits.values())
         self._state: KeyedState | None = None
-        self._others: dict[str, InputBuffer] = {}
+        self._others: dict[str, UnkeyedSource] = {}
         self._keyed: dict[str, KeyedInputBuffer] = {}
         self.resumed: Mapping[str, Mapping[str, Boundary]] = {}
         """The needs of outputs of each input where states are kept."""
@@ -203,7 +203,7 @@ class KeyedPart:
         for name, source in inputs.items():
             if name not in self.group.inputs:
                 continue
-            if isinstance(source, InputBuffer):
+            if isinstance(source, UnkeyedSource):
                 self._others[name] = source
             elif isinstance(source, KeyedInputBuffer):
                 self._keyed[name] = source

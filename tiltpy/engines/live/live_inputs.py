@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
+from tiltpy.abi.layouts import Layout
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrivals.live_source import LiveSource
-from tiltpy.runtime.incremental.concat import drop_before, gather
+from tiltpy.runtime.incremental.growing_rows import GrowingRows
 from tiltpy.runtime.incremental.state import (
-    InputBuffer,
     KeyedInputBuffer,
+    UnkeyedSource,
     buffer_bytes,
 )
 from tiltpy.runtime.ingest.read_input import InputRows
@@ -21,19 +22,26 @@ def _ignore(rows: InputRows) -> None:
     """Look at no rows."""
 
 
-class LiveBuffer(InputBuffer):
+class LiveBuffer(UnkeyedSource):
     """Rows without keys, behind them those that nothing ends yet."""
 
     def __init__(self, source: LiveSource) -> None:
         super().__init__(source.declared, source, _ignore)
         self.source = source
+        self._held = GrowingRows(source.declared.type)
         self._needed = 0
         """The rows that stayed when some were forgotten last."""
 
+    def layout(self) -> Layout:
+        return self.rows().abi_layout()
+
+    def add(self, rows: InputRows) -> None:
+        self._held.append(rows.buffer)
+
     def rows(self) -> SnapshotBuffer:
         """Return all rows, in one piece."""
-        held, tail = super().rows(), self.source.tail_events()
-        return held if tail is None else gather([held, tail], self.payload)
+        tail = self.source.tail_events()
+        return self._held.rows if tail is None else self._held.view_with(tail)
 
     @property
     def domain(self) -> tuple[int, int] | None:
@@ -47,25 +55,24 @@ class LiveBuffer(InputBuffer):
 
     def save(self) -> dict[str, object]:
         """Make what `restore` takes."""
-        return {"rows": super().rows(), "bounds": self.bounds}
+        return {"rows": self._held.rows, "bounds": self.bounds}
 
     def restore(self, saved: Mapping[str, Any]) -> None:
         """Go on with saved rows."""
-        self._rows, self.bounds = saved["rows"], saved["bounds"]
+        self._held.replace(saved["rows"])
+        self.bounds = saved["bounds"]
 
     def drop_before(self, time: int | None, last_rows: int) -> int:
         """Forget events that end by a time, or all; the bytes of those that stay.
 
-        Not before as many came as stayed the last time: each is moved once or twice.
+        Not before as many came as stayed the last time: to find them takes a while.
         """
         if time is None:
-            self._needed = 0
-            return super().drop_before(None, last_rows)
-        count = self._rows.n + sum(piece.n for piece in self._fresh)
-        if count > 2 * self._needed + FEW_ROWS:
-            self._rows = drop_before(super().rows(), time, last_rows, self.payload)
-            self._needed = self._rows.n
-        return buffer_bytes(self._rows)
+            self._held.replace(SnapshotBuffer.empty(self.payload))
+        elif self._held.rows.n > 2 * self._needed + FEW_ROWS:
+            self._held.drop_before(time, last_rows)
+            self._needed = self._held.rows.n
+        return buffer_bytes(self._held.rows)
 
 
 class LiveKeyedBuffer(KeyedInputBuffer):

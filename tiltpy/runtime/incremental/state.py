@@ -89,7 +89,15 @@ class InputSource(ABC):
         """
 
 
-class InputBuffer(InputSource):
+class UnkeyedSource(InputSource):
+    """An input without keys: its rows are in one piece."""
+
+    @abstractmethod
+    def rows(self) -> SnapshotBuffer:
+        """Return all rows that are held and have come, in one piece."""
+
+
+class InputBuffer(UnkeyedSource):
     """An input without keys: its feed, and the rows of it that are still needed.
 
     Kernels read rows in one piece. To copy a large one behind the few that are held
@@ -139,7 +147,6 @@ class InputBuffer(InputSource):
         return self.rows().abi_layout()
 
     def rows(self) -> SnapshotBuffer:
-        """All rows that are held and have come, in one piece."""
         self._rows = gather([self._rows, *self._fresh], self.payload)
         self._fresh.clear()
         return self._rows

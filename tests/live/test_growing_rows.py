@@ -1,0 +1,93 @@
+"""Rows that grow: what is held is what came and is needed, whatever the pieces were."""
+
+from random import Random
+
+import numpy as np
+import pytest
+
+from tiltpy.abi.layouts import TimeLayout
+from tiltpy.runtime.arrays.snapshot_buffer import (
+    Column,
+    SnapshotBuffer,
+    pack_validity,
+)
+from tiltpy.runtime.arrays.time_layout import lay_out
+from tiltpy.runtime.incremental.growing_rows import GrowingRows
+from tiltpy.types import F64
+
+Row = tuple[int, int, float | None]
+
+
+def random_piece(random: Random, kind: str, time: int) -> list[Row]:
+    """Make a few rows from a time on."""
+    rows: list[Row] = []
+    start = time + (random.choice((0, 0, 3)) if kind != "regular" else 0)
+    for _ in range(random.choice((1, 1, 2, 5, 70))):
+        length = 2 if kind == "regular" else random.randint(1, 9)
+        null = kind != "complete" and random.random() < 0.1
+        rows.append((start, start + length, None if null else random.random()))
+        start += random.randint(0, 4) if kind == "overlapping" else length
+        start += kind == "gaps" and random.random() < 0.2
+    return rows
+
+
+def lay_out_rows(rows: list[Row]) -> SnapshotBuffer:
+    starts, ends, values = zip(*rows, strict=True)
+    valid = np.array([value is not None for value in values])
+    numbers = np.array([value or 0.0 for value in values])
+    columns = (Column(numbers, pack_validity(valid)),)
+    return lay_out(np.array(starts), np.array(ends), columns)
+
+
+def rows_of(buffer: SnapshotBuffer) -> list[Row]:
+    column = buffer.columns[0]
+    valid = column.valid(buffer.n)
+    starts, ends = buffer.times()
+    return [
+        (int(start), int(end), float(value) if there else None)
+        for start, end, value, there in zip(
+            starts, ends, column.values[: buffer.n], valid, strict=True
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    "kind", ["regular", "complete", "contiguous", "gaps", "overlapping"]
+)
+@pytest.mark.parametrize("seed", range(8))
+def test_rows_are_those_that_came_and_are_needed(kind: str, seed: int) -> None:
+    random = Random(seed)  # noqa: S311
+    held = GrowingRows(F64)
+    model: list[Row] = []
+    views: list[tuple[SnapshotBuffer, list[Row]]] = []
+    time = 0
+    for _ in range(40):
+        piece = random_piece(random, kind, time)
+        time = max(piece[-1][0], time) if kind == "overlapping" else piece[-1][1]
+        if random.random() < 0.2:  # rows that nothing ends yet are put there for once
+            whole = held.view_with(lay_out_rows(piece))
+            assert rows_of(whole) == model + piece
+        held.append(lay_out_rows(piece))
+        model += piece
+        if random.random() < 0.3:
+            horizon = random.randint(model[0][0], time)
+            held.drop_before(horizon, 0)
+            needed = [row for row in model if row[1] > horizon]
+            assert rows_of(held.rows)[-len(needed) :] == needed or not needed
+            model = rows_of(held.rows)
+        assert rows_of(held.rows) == model
+        assert_layout(held.rows)
+        views.append((held.rows, list(model)))
+    for view, rows in views:
+        assert rows_of(view) == rows, "a view that was handed out has changed"
+
+
+def assert_layout(buffer: SnapshotBuffer) -> None:
+    """What the buffer says of its rows holds, though a tighter layout may hold, too."""
+    starts, ends = buffer.times()
+    gaps = starts[1:] - ends[:-1]
+    if buffer.layout in (TimeLayout.SAMPLED, TimeLayout.CONTIGUOUS):
+        assert (gaps == 0).all()
+    if buffer.layout is TimeLayout.INTERVALS:
+        assert (gaps >= 0).all()
+    assert not buffer.fifo or (np.diff(ends) >= 0).all()
