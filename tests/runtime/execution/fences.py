@@ -43,6 +43,7 @@ from tests.random.whole_windows import random_whole_case
 from tests.semantics.test_properties import check
 from tiltpy.abi.signature import LANES, Loop
 from tiltpy.abi.slots import SlotKind
+from tiltpy.errors import QueryError
 from tiltpy.runtime.arrays import pool as memory
 from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.pool import dtype_of
@@ -116,11 +117,11 @@ class Fences:
             columns=tuple(self.column(column, rows) for column in piece.columns),
         )
 
-    def open(self) -> None:
-        """Give all of it back."""
-        for base, region in self.regions:
+    def open(self, first: int = 0) -> None:
+        """Give all of it back, from a region on."""
+        for base, region in self.regions[first:]:
             _system.munmap(base, region)
-        self.regions.clear()
+        del self.regions[first:]
 
 
 def rows_of(slices: RowSlices[Any], call: int) -> SnapshotBuffer:
@@ -153,7 +154,7 @@ class FencedCalls:
         """Make them; what they write is put where it belongs."""
         stop = stop_flag().address
         for call, slots in enumerate(self.table.slots):
-            own = slots.copy()
+            own, before = slots.copy(), len(self.fences.regions)
             self._fence_inputs(own, call)
             self._fence_scratch(own, call)
             arrays = self._fence_outputs(own, call)
@@ -164,6 +165,7 @@ class FencedCalls:
             for index, _ in self.table.map.numbers:
                 slots[index] = own[index]
             self._put_back(call, arrays)
+            self.fences.open(before)
 
     def _fence_inputs(self, own: I64Array, call: int) -> None:
         rows = {
@@ -320,7 +322,10 @@ def main() -> None:
             continue
         case, setting = drawn_case
         print(f"{names[place]} {seed}, {setting}", file=sys.stderr, flush=True)
-        difference = check(case, replace(setting, workers=1), exact=True)
+        try:
+            difference = check(case, replace(setting, workers=1), exact=True)
+        except QueryError:  # its windows are refused
+            continue
         assert difference is None, difference
         fences.open()
 

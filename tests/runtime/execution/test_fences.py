@@ -11,7 +11,7 @@ CASES, DEEP_CASES = 20, 6_000
 
 
 @pytest.mark.parametrize("side", ["high", "low"])
-@pytest.mark.parametrize("program", ["fences all", "keyed_fences"])
+@pytest.mark.parametrize("program", ["fences all", "keyed_fences all"])
 def test_kernels_stay_within_their_arrays(
     program: str, side: str, *, deep: bool
 ) -> None:
