@@ -27,6 +27,7 @@ def test_kernels_stay_within_their_arrays(
         pytest.param("scans", 56, "high", id="rows behind those that are folded"),
         pytest.param("grids", 315, "high", id="last vectors without tiles"),
         pytest.param("rows", 6, "high", id="starts of rows ahead"),
+        pytest.param("frequencies", 21, "high", id="runs that a window has not"),
     ],
 )
 def test_cells_that_do_not_exist_are_not_read(

@@ -189,8 +189,9 @@ class SortedElements:
         block.add(For(position, i64(0), self.count, each.body()))
         runs.sort(block)
         fields: list[LoopValue] = []
-        for place in map(i64, range(len(node.type.fields) // 2)):
-            exists = block.name("ok", lt(place, runs.count))
+        for number in map(i64, range(len(node.type.fields) // 2)):
+            exists = block.name("ok", lt(number, runs.count))
+            place = select(exists, number, i64(0))
             row = block.name("row", select(exists, load(runs.order, place), i64(0)))
             value = element_of(block, self.rows, row, self.element, names).scalar
             length = sub(self.rows.count, convert(load(runs.keys, place), I64))
