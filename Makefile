@@ -1,8 +1,8 @@
 # `make demo` and `make test` do all that a fresh machine needs: a virtual environment
 # in .venv, the packages, and the work itself. `make PYTHON=python3.12 ...` picks one.
 
-PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
-	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; \
+	do $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 	&& { echo $$p; break; }; done)
 VENV := .venv
 BIN := $(VENV)/bin
