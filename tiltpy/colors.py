@@ -9,6 +9,7 @@ BOLD, DIM, RED, YELLOW, BLUE, CYAN = "1", "2", "1;31", "1;33", "34", "36"
 _HEAD = re.compile(r"^(error(?:\[\w+\])?:|warning:)", re.MULTILINE)
 _GUTTER = re.compile(r"^( *-->| *\d* \|)(?= |$)", re.MULTILINE)
 _CARETS = re.compile(r"(?<=\|\x1b\[0m)(\s+)(\^+)(.*)$", re.MULTILINE)
+_BARE_CARETS = re.compile(r"^( *\|\s+)(\^+)", re.MULTILINE)
 
 
 def has_colors(stream: TextIO) -> bool:
@@ -21,6 +22,12 @@ def has_colors(stream: TextIO) -> bool:
 def paint(text: str, color: str) -> str:
     """Put a text into a colour."""
     return f"\x1b[{color}m{text}\x1b[0m"
+
+
+def embolden_message(message: str) -> str:
+    """Mark an error or a warning by bold type alone, for coloured backgrounds."""
+    painted = _HEAD.sub(lambda match: paint(match[1], BOLD), message)
+    return _BARE_CARETS.sub(lambda match: match[1] + paint(match[2], BOLD), painted)
 
 
 def paint_message(message: str) -> str:

@@ -21,12 +21,13 @@ class Cell:
     """The outputs of a cell.
 
     `error` is the text of what it raised, `data` are the shown values by MIME type,
-    `printed` is what went to stdout and stderr.
+    `printed` is what went to stdout and stderr. `number` is what its prompt says.
     """
 
     error: str
     data: tuple[dict[str, Any], ...]
     printed: str
+    number: int
 
     @property
     def text(self) -> str:
@@ -55,11 +56,12 @@ def run_cells(sources: Sequence[str], folder: Path) -> list[Cell]:
     }
     environment.pop("NO_COLOR", None)
     client.execute(env=environment)
-    return [_read_outputs(cell.outputs) for cell in notebook.cells]
+    return [_read_outputs(c.outputs, c.execution_count) for c in notebook.cells]
 
 
-def _read_outputs(outputs: Sequence[Any]) -> Cell:
+def _read_outputs(outputs: Sequence[Any], number: int) -> Cell:
     errors = ["\n".join(o.traceback) for o in outputs if o.output_type == "error"]
     streams = [str(o.text) for o in outputs if o.output_type == "stream"]
-    data = [dict(o.data) for o in outputs if "data" in o]
-    return Cell("".join(errors), tuple(data), "".join(streams).rstrip("\n"))
+    # A progress bar that was shown is emptied at the end; a slow machine shows one.
+    data = [dict(o.data) for o in outputs if "data" in o and o.data["text/plain"]]
+    return Cell("".join(errors), tuple(data), "".join(streams).rstrip("\n"), number)

@@ -67,7 +67,7 @@ def cells(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Cell]:
 
 
 def test_a_cell_shows_a_table_and_sets_variables(cells: dict[str, Cell]) -> None:
-    assert cells["data"] == Cell("", (), "")
+    assert cells["data"] == Cell("", (), "", 1)
     (data,) = cells["result"].data
     assert "<th>m: double</th>" in data["text/html"]
     assert data["text/plain"].startswith("~m\nstart  end")
@@ -104,12 +104,12 @@ def test_errors_have_carets_at_the_lines_of_the_cell(cells: dict[str, Cell]) -> 
     cell = cells["wrong query"]
     assert cell.text == (
         "error[E0207]: unknown function `meen`\n"
-        " --> In[13]:4:9\n"
+        f" --> In[{cell.number}]:4:9\n"
         "   |\n"
         " 4 | ~m[t] = meen(~prices[t-w : t])\n"
         "   |         ^^^^ did you mean mean?"
     )
-    assert "\x1b[1;31m^^^^" in cell.error
+    assert "\x1b[1m^^^^\x1b[0m did you mean" in cell.error
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_the_magic_explains_itself(cells: dict[str, Cell]) -> None:
 
 
 def test_progress_is_shown_in_place(cells: dict[str, Cell]) -> None:
-    assert cells["progress"].data[0]["text/plain"] == ""  # emptied at the end
+    assert "running" not in cells["progress"].text  # emptied at the end
     assert cells["bar"].text.startswith("(('running: ")
     assert cells["bar"].text.endswith("('', True), True)")
     assert cells["magic progress"].data[-1]["text/plain"] == "True"

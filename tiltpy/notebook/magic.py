@@ -15,7 +15,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import SVG
 
 from tiltpy.api import CompiledQuery, parse
-from tiltpy.colors import paint_message
+from tiltpy.colors import embolden_message, paint_message
 from tiltpy.errors import TiltError, TiltWarning
 from tiltpy.notebook.cell_arguments import (
     CellArguments,
@@ -58,8 +58,9 @@ def run_cell(shell: InteractiveShell, line: str, cell: str) -> object:
 
 
 def _run(shell: InteractiveShell, arguments: CellArguments, cell: str) -> object:
-    # the query begins in the second line of its cell, as editors count
-    name = f"In[{shell.execution_count}]"
+    # The query begins in the second line of its cell, as editors count. IPython counts
+    # a cell before or after it runs, depending on its version; its display knows.
+    name = f"In[{shell.displayhook.prompt_count}]"
     query = parse(f"\n{cell}", name=name, params=arguments.params or None)
     if arguments.query is not None:
         shell.user_ns[arguments.query] = query
@@ -106,5 +107,8 @@ def _show_warning(
 
 
 def _paint(shell: InteractiveShell, message: str) -> str:
-    plain = os.environ.get("NO_COLOR") or shell.colors.lower() == "nocolor"
-    return message if plain else paint_message(message)
+    if os.environ.get("NO_COLOR") or shell.colors.lower() == "nocolor":
+        return message
+    # Notebooks show errors and warnings on red, where our red and cyan are unreadable.
+    in_notebook = getattr(shell, "kernel", None) is not None
+    return embolden_message(message) if in_notebook else paint_message(message)
