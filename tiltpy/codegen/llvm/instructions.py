@@ -60,8 +60,9 @@ def constant(value: float, scalar: Scalar) -> str:
     """Write a constant as an operand."""
     if scalar.is_float:
         # Both widths are written as the bits of the double of that value.
-        exact = struct.unpack("f", struct.pack("f", value))[0]
-        bits = struct.pack(">d", exact if scalar.bits == 32 else value)
+        if scalar.bits == 32:
+            value = struct.unpack("f", struct.pack("f", value))[0]
+        bits = struct.pack(">d", value)
         return f"0x{bits.hex().upper()}"
     if scalar == BOOL:
         return "true" if value else "false"
