@@ -95,7 +95,7 @@ def payload_column(value: Value | None, name: str) -> Atom | None:
 
 
 def tolerance(scalar: Scalar, values: Sequence[Atom | None]) -> float:
-    """What may differ in a column: relative to the greatest magnitude in it, or 10."""
+    """Return the tolerance of a column: relative to its greatest magnitude, or 10."""
     finite = [abs(v) for v in values if isinstance(v, float) and math.isfinite(v)]
     return TOLERANCE[scalar == F32] * max([10.0, *finite])
 
@@ -120,7 +120,7 @@ def _divides(node: Reduce) -> bool:
 
 
 def is_rough(query: Query, name: str) -> bool:
-    """Whether an object depends on what rounds differently from engine to engine."""
+    """Tell whether an object depends on what rounds differently by engine."""
     definition = query.definition(name)
     if definition is None:
         return False

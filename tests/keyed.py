@@ -121,7 +121,7 @@ def _public(case: KeyedCase, setting: KeyedSetting) -> Result:
 
 
 def bound_case(case: KeyedCase, setting: KeyedSetting) -> dict[str, Any]:
-    """What a run is given; key columns of frames are called otherwise than keys."""
+    """Bind the inputs of a run; key columns of frames are renamed."""
     given: dict[str, Any] = dict(case.bounds)
     for name, one in case.inputs.items():
         table = table_of(one, setting.chunk_rows)
@@ -251,7 +251,7 @@ def difference_in(
     expected: dict[Key, list[Snapshot]],
     exact: bool,
 ) -> str | None:
-    """What is not as expected in an output's table: its columns, their order, rows."""
+    """Describe what is wrong in an output's table: its columns, their order, rows."""
     table, names = output.to_arrow(), keys_of(case.query, output.name)
     schema = expected_schema(case, output.name)
     if table.schema != schema or output.schema != schema:

@@ -52,7 +52,7 @@ def check_engines(
     end: int | None = None,
     bounds: Mapping[str, int] | None = None,
 ) -> dict[str, list[Snapshot]]:
-    """What a text means over given events, which machine code agrees on to the bit."""
+    """Check that machine code agrees to the bit with a text's meaning over events."""
     query = parse(text)
     events = {name: [Event(*row) for row in some] for name, some in rows.items()}
     case = Case(query, events, start, end, dict(bounds or {}))

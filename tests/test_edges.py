@@ -99,7 +99,7 @@ ARGUMENTS: dict[str, Callable[..., object]] = {
 
 @pytest.mark.parametrize("name", ARGUMENTS)
 def test_an_argument_of_a_wrong_kind_is_no_traceback(name: str) -> None:
-    """What is wrong for all of them is refused; what is right for some may be taken."""
+    """A type that is wrong for all is refused; one that suits some may be taken."""
     refused: list[str] = []
     for value in WRONG:
         try:
@@ -108,6 +108,26 @@ def test_an_argument_of_a_wrong_kind_is_no_traceback(name: str) -> None:
             refused.append(str(error))
     assert refused
     assert all(text.encode() for text in refused)
+
+
+SAYS_WHERE = tilt.QueryError, tilt.DataError
+"""Errors of what a query or its data are made of: they name the place of it."""
+
+
+@pytest.mark.parametrize("name", ARGUMENTS.keys() - {"result[name]"})
+def test_an_argument_of_a_wrong_type_is_a_type_error(name: str) -> None:
+    with pytest.raises((TypeError, *SAYS_WHERE)):
+        ARGUMENTS[name](object())
+
+
+@pytest.mark.parametrize("name", ["workers", "chunk", "start", "end", "progress"])
+def test_an_option_of_a_wrong_type_is_a_type_error(name: str) -> None:
+    values: tuple[object, ...] = 1.5, [], b"1"
+    for value in values:
+        with pytest.raises(TypeError, match=name):
+            ARGUMENTS[f"run({name})"](value)
+    with pytest.raises(TypeError, match="expected bytes, or a size"):
+        ARGUMENTS["stream(memory)"](1.5)
 
 
 @pytest.mark.parametrize(

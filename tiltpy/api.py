@@ -238,7 +238,8 @@ class CompiledQuery:
         rows that share a stamp, and of loops that may make more than 10^9 visits.
         """
         if order not in ORDERS:
-            raise TiltError(f"order={order!r}: expected 'key' or 'time'")
+            refuse = TiltError if isinstance(order, str) else ArgumentError
+            raise refuse(f"order={order!r}: expected 'key' or 'time'")
         query = self._with(params, RUN)
         request, frames = query.arguments.read(start, end, inputs, RUN)
         with RunProgress(progress) as bar:
@@ -432,7 +433,8 @@ class CompiledQuery:
 
         if format not in get_args(Format):
             known = ", ".join(f"'{name}'" for name in get_args(Format))
-            raise TiltError(f"there is no format {format!r} to explain in; use {known}")
+            refuse = TiltError if isinstance(format, str) else ArgumentError
+            raise refuse(f"there is no format {format!r} to explain in; use {known}")
         if format != "stages" and (llvm or asm):
             raise TiltError("machine code is shown in the format 'stages' only")
         frames = {} if inputs is None else inputs

@@ -1,8 +1,9 @@
 """Sizes of memory as text, such as `500MB`."""
 
 import re
+from numbers import Integral
 
-from tiltpy.errors import TiltError
+from tiltpy.errors import ArgumentError, TiltError
 
 UNITS = {"": 1, "b": 1}
 for power, letter in enumerate("kmgt", 1):
@@ -14,11 +15,13 @@ _SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,6})?) ?([a-z]*)", re.ASCII | re.IGNORECA
 
 def size_of(size_text: int | str) -> int:
     """A size in bytes: a number of them, or a text like "500MB" or "1.5 GiB"."""
+    is_size = isinstance(size_text, str | Integral) and not isinstance(size_text, bool)
     match = _SIZE.fullmatch(str(size_text))
     unit = UNITS.get(match[2].lower()) if match else None
     size = 0 if match is None or unit is None else int(float(match[1]) * unit)
-    if size < 1 or isinstance(size_text, bool):
-        raise TiltError(
+    if size < 1 or not is_size:
+        refuse = TiltError if is_size else ArgumentError
+        raise refuse(
             f"expected bytes, or a size like 500MB or 2GiB; found {size_text!r}"
         )
     return size

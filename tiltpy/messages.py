@@ -47,10 +47,13 @@ def _slips(name: str, other: str) -> int:
     return row[-1]
 
 
+_AN = "f32", "f64", "ndarray"
+
+
 def article(noun: object) -> str:
     """Put the article before a noun: `a bool`, `an i64`, `an f32`, `a u8`."""
     text = str(noun)
-    return f"an {text}" if text[:1] in "aeio" or text in ("f32", "f64") else f"a {text}"
+    return f"an {text}" if text[:1] in "aeio" or text in _AN else f"a {text}"
 
 
 def quantity(number: int, noun: str) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from tiltpy.argument_checks import check_argument, whole_number
 from tiltpy.compiler.output_selection import drop_unused_inputs
 from tiltpy.costs import Costs
-from tiltpy.errors import DataError, TiltError, UnknownArgumentError
+from tiltpy.errors import ArgumentError, DataError, TiltError, UnknownArgumentError
 from tiltpy.ir.nodes import Query
 from tiltpy.messages import closest
 from tiltpy.runtime.concurrency.offload import call_in_caller
@@ -108,7 +108,7 @@ def read_options(
     check_argument("allow_sort", allow_sort, bool, "True or False")
     if progress is not None:
         if not callable(progress):
-            raise TiltError("progress: expected a function of two numbers, or True")
+            raise ArgumentError("progress: expected a function of two numbers, or True")
         progress = call_in_caller(progress)
     return RunOptions(workers, interval, allow_sort, progress, costs=costs)
 
@@ -125,6 +125,8 @@ def in_ticks(
     """
     try:
         return convert(value, unit)
+    except ArgumentError as error:
+        raise ArgumentError(f"{name}={value}: {error}") from None
     except TiltError as error:
         raise TiltError(f"{name}={value}: {error}") from None
 
@@ -144,7 +146,8 @@ def _check_positive(name: str, value: object) -> None:
         return
     number = whole_number(value)
     if number is None or number < 1:
-        raise TiltError(f"{name}={value}: expected a whole number, 1 or more")
+        refuse = ArgumentError if number is None else TiltError
+        raise refuse(f"{name}={value}: expected a whole number, 1 or more")
 
 
 def _unknown_argument_error(

@@ -6,7 +6,7 @@ from datetime import date, datetime, timedelta
 import numpy as np
 
 from tiltpy.argument_checks import whole_number
-from tiltpy.errors import TiltError
+from tiltpy.errors import ArgumentError, TiltError
 from tiltpy.frontend.surface.durations import is_duration, parse_duration
 from tiltpy.frontend.surface.timestamps import (
     STAMP,
@@ -32,7 +32,8 @@ def ticks_of(value: object, unit: Unit | None) -> int:
     if isinstance(value, str) and _INTEGER.fullmatch(value):
         return int(value)
     if not isinstance(value, str) or not is_duration(value):
-        raise TiltError("expected ticks or a duration like 1h30m")
+        refuse = TiltError if isinstance(value, str) else ArgumentError
+        raise refuse("expected ticks or a duration like 1h30m")
     span = Span(Source("<duration>", value), 0, len(value))
     return _whole_ticks(parse_duration(value, span).nanoseconds, unit)
 
@@ -53,7 +54,7 @@ def time_of(value: object, unit: Unit | None) -> int:
         case date() | np.datetime64():
             return _whole_ticks(nanoseconds_of(value), unit)
         case _:
-            raise TiltError("expected ticks, a stamp like 2013-03-01 or a datetime")
+            raise ArgumentError("expected ticks, a stamp like 2013-03-01 or a datetime")
 
 
 def is_number(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""What is kept on disk: only one's own is read, and only what was made here removed."""
+"""The disk store reads only its user's files, and removes only those it made."""
 
 import os
 import pickle

@@ -1,4 +1,4 @@
-"""What generating code leaves of LLVM's switches, which are the whole process's."""
+"""Generating code leaves LLVM's switches, which the whole process shares, alone."""
 
 import gc
 import weakref

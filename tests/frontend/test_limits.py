@@ -1,4 +1,4 @@
-"""How large a query may be: just below a limit it compiles, just above it is refused.
+"""A query just below a limit compiles, and one just above it is refused.
 
 Resources are tested too: what is far beyond is refused within 256 MB, in a process of
 its own that can have no more.

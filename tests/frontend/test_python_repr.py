@@ -1,4 +1,4 @@
-"""What Python shows of expressions, types and lifetimes reads like the language."""
+"""The `repr` of expressions, types and lifetimes reads like the language."""
 
 import datetime as dt
 from collections.abc import Callable

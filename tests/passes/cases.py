@@ -1,4 +1,4 @@
-"""What the tests of the passes share: inputs, their events, and queries that fuse."""
+"""Inputs, their events, and queries that fuse, for the tests of the passes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

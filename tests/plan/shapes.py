@@ -373,7 +373,7 @@ def _after(
 
 
 def count_forms(seeds: Iterable[int], wanted: Collection[str] = ()) -> Census:
-    """What the cases of these seeds reach: a grid case each, some others for some.
+    """Count the forms that the cases of these seeds reach, a grid case each.
 
     With forms that are wanted it is enough to reach each of them once.
     """

@@ -1,4 +1,4 @@
-"""What is chosen for each kind of query and layout, and why not the others: golden.
+"""Choices for each kind of query and layout, with refusals: golden.
 
 One file for each query in `tests/golden/plan/`, with the plan of the sweep kernel and
 the vector kernel, or its refusal, for each layout of its inputs.

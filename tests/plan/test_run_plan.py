@@ -1,4 +1,4 @@
-"""Which kernels a run has: cases in numbers, with the reasons of those refused."""
+"""The kernels of a run: cases in numbers, with the reasons of those refused."""
 
 from dataclasses import replace
 

@@ -1,5 +1,7 @@
 """Names and docstrings of the package that the house rules refuse, found by `ast`.
 
+The docstrings of tests follow the same rule.
+
 `python -m tests.project.names` prints how many there are, and how often docstrings and
 comments use each term of GLOSSARY.md. The lists in `tests/golden/names/` tolerate those
 that were there before the rules, with their number; `--shrink` lowers the numbers to
@@ -154,9 +156,9 @@ def find_banned_names() -> Occurrences:
 
 
 def find_docstrings() -> Occurrences:
-    """Docstrings that lean on their neighbour, or begin like a question."""
+    """Docstrings that lean on their neighbour, or begin like a question; tests too."""
     entries: Occurrences = {}
-    for path, tree in _modules():
+    for path, tree in (*_modules(), *_modules(ROOT / "tests")):
         for node in ast.walk(tree):
             match node:
                 case ast.Module():
@@ -224,7 +226,7 @@ def count_term(term: str, prose: str) -> int:
 
 
 def count_identifiers() -> Counter[str]:
-    """How often each banned word is an identifier of any kind, locals included."""
+    """Count how often each banned word is an identifier of any kind, locals too."""
     counts: Counter[str] = Counter()
     for _, tree in _modules():
         for node in ast.walk(tree):
@@ -261,8 +263,8 @@ def print_report() -> None:
 
 
 @cache
-def _modules() -> tuple[tuple[Path, ast.Module], ...]:
-    paths = sorted(PACKAGE.rglob("*.py"))
+def _modules(folder: Path = PACKAGE) -> tuple[tuple[Path, ast.Module], ...]:
+    paths = sorted(folder.rglob("*.py"))
     return tuple((path, ast.parse(path.read_text())) for path in paths)
 
 

@@ -1,4 +1,4 @@
-"""Which Java the tests of Spark take, what they install, and what they say without."""
+"""The tests of Spark choose or install a Java, and say so if there is none."""
 
 import os
 import shutil

@@ -319,7 +319,7 @@ class ExpressionWriter:
         return self.random.choice(found)
 
     def reduced_element(self) -> Graded:
-        """What is reduced: mostly a plain column, else an expression, or an `if`."""
+        """Draw what is reduced: mostly a plain column, or an expression, or an `if`."""
         assert self.element is not None
         value, grade = self.column(self.element)
         assert isinstance(value.type, Scalar)

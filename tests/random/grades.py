@@ -1,4 +1,4 @@
-"""What is known of the values in a random query: how far they are the same everywhere.
+"""Grades of values in a random query: how far they are the same everywhere.
 
 The generator grades every expression, so that nothing which holds only to rounding
 decides a condition, a cast to an integer or a floor.
@@ -20,7 +20,7 @@ ROUGH_BITS = 12
 
 
 class Level(IntEnum):
-    """How far a value is the same under every order of evaluation."""
+    """The degree to which a value is the same under every order of evaluation."""
 
     EXACT = 0
     """No rounding yet: sums of it are exact too."""

@@ -65,7 +65,7 @@ DELAYS = (0, 0, 0, 0, 0, 0, 1, 2, 5, 17, 40, 130, 200)
 
 @dataclass(frozen=True, slots=True)
 class Theme:
-    """What a case is about, so that rare forms come together often enough."""
+    """The subject of a case, so that rare forms come together often enough."""
 
     definitions: tuple[int, ...] = (1, 1, 1, 2, 2, 3, 4)
     factors: tuple[int, ...] = (1, 1, 1, 1, 2, 2, 3, 5, 8, 16, 25, 32, 40, 64)
@@ -98,7 +98,7 @@ THEMES = (
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """What the rows of an input are to be: samples of some period, or short rows."""
+    """The kind of rows of an input: samples of some period, or short rows."""
 
     payload: Type
     period: int
@@ -351,7 +351,7 @@ def random_grid_case(seed: int, *, exact: bool, specials: bool = False) -> Case:
 
 
 def is_special(query: Query, rows: Mapping[str, Rows]) -> bool:
-    """Whether it has a vector kernel, with nulls for lost samples, or panes of rows."""
+    """Tell whether it has a vector kernel, nulls for lost samples, or panes of rows."""
     layouts, sampling_grids = {}, {}
     for name, one in rows.items():
         time = TimeLayout.SAMPLED if one.sampled else TimeLayout.INTERVALS

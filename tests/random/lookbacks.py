@@ -112,7 +112,7 @@ def _move(random: Random, node: At | Reduce) -> Move:
 
 
 def _is_sparse(query: Query) -> bool:
-    """Whether no object has a snapshot in each cell, and none a bound in time."""
+    """Tell whether no object has a snapshot in each cell, and none a bound in time."""
     for definition in query.definitions:
         cuts = list(leaf_cuts(definition.cuts))
         if any(isinstance(cut, CutTime) for cut in cuts):

@@ -236,7 +236,7 @@ def random_payload(random: Random) -> Type:
 
 
 def input_grade(scalar: Scalar, *, exact: bool, specials: bool) -> Grade:
-    """What is known of an input's payloads; infinities and NaN sum the same anyhow."""
+    """Grade an input's payloads; infinities and NaN sum the same anyhow."""
     if scalar in (BOOL, STRING):
         return Grade()
     if scalar.is_integer or scalar.is_temporal:

@@ -29,7 +29,7 @@ class Own:
 
 @dataclass(frozen=True, slots=True)
 class Elements:
-    """What is reduced: a type, its grade, and how many of them at most."""
+    """The elements to reduce: their type, their grade, and how many at most."""
 
     type: Type
     grade: Grade

@@ -45,7 +45,7 @@ _OVER = re.compile(r"# over \((-?\d+), (-?\d+)\]$")
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What an expression is at a time: a value's text, and perhaps its type's."""
+    """The claimed value of an expression at a time: its text, perhaps its type's."""
 
     time: int
     value: str

@@ -51,7 +51,7 @@ def at(snapshots: list[Snapshot], time: int) -> Value | None:
 
 
 def meant(query: Query, grid: Grid, events: Events) -> Outputs:
-    """What the interpreter finds: on the grid the values that there are over ticks."""
+    """Interpret it: on the grid, the values that there are over ticks."""
     found = interpret(query, events, start=0, end=SPAN)
     for time in grid.points():
         on_grid, over_ticks = at(found["grid"], time), at(found["ticks"], time)

@@ -35,7 +35,7 @@ DEEPER = 100
 
 @dataclass(slots=True)
 class Cost:
-    """What runs asked for: the largest array in bytes, the visits of all calls."""
+    """The cost of runs: the largest array in bytes, the visits of all calls."""
 
     array: int = 0
     visits: int = 0

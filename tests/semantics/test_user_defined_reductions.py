@@ -449,7 +449,7 @@ def test_an_object_and_a_reduction_may_share_a_name() -> None:
 
 
 def test_structs_of_maps_are_folded_whole() -> None:
-    """Where a pass sees through a map, a count needs less of a struct than a fold."""
+    """A count needs less of a struct than a fold, where a pass sees through a map."""
     query = parse(
         """input m : { a: f64, b: i64 }
 reduction r(v: { a: f64, b: i64 }) {

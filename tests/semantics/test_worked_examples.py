@@ -1,4 +1,4 @@
-"""What queries mean, as stated snapshots: the worked examples, and the edges."""
+"""Worked examples and edges: the meaning of queries as stated snapshots."""
 
 import math
 from collections.abc import Mapping, Sequence

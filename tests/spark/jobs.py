@@ -1,4 +1,4 @@
-"""What tests give Spark to do: functions that its Python workers import."""
+"""Jobs that tests give to Spark: functions that its Python workers import."""
 
 from collections.abc import Iterator
 

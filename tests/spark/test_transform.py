@@ -40,7 +40,7 @@ def same(
     tables: Mapping[str, BoundFrame],
     **arguments: Any,
 ) -> None:
-    """Whether all outputs over frames of Spark are those over tables of Arrow."""
+    """Tell whether all outputs over frames of Spark are those over tables of Arrow."""
     chunk = arguments.pop("chunk", None)
     given: dict[str, Any] = {**arguments, **tables}
     expected = query.run(**given)

@@ -39,7 +39,7 @@ def rows_of(piece: Piece) -> Rows:
 
 
 def meaning(text: str, low: int, period: int) -> tuple[int | None, Rows]:
-    """Where a snapshot of the piece before ends, and the snapshots of this one."""
+    """Return the end of the snapshot before this piece, and the piece's snapshots."""
     carried: int | None = None
     rows: Rows = []
     for place, cell in enumerate(text):
@@ -106,7 +106,7 @@ def test_stitching_pieces_of_both_kinds(
 
 
 def swept(whole: Rows, low: int, high: int) -> SnapshotBuffer:
-    """What a sweep finds in a chunk: cut to its cells and the one before them."""
+    """Cut what a sweep finds in a chunk to its cells and the one before them."""
     begin = max(0, low - 1)
     some = [(max(s, begin), min(e, high)) for s, e in whole if e > begin and s < high]
     starts, ends = np.array(some, np.int64).reshape(-1, 2).T.copy()

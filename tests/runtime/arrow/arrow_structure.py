@@ -1,4 +1,4 @@
-"""Whether Arrow arrays are what Arrow's columnar format prescribes, seen byte by byte.
+"""A check of arrays against Arrow's columnar format, byte by byte.
 
 Written from the specification, in plain Python and NumPy over the raw structures, so
 that nothing is asked of pyarrow's own checks: it says which arrays must be refused.

@@ -139,7 +139,7 @@ def through_stream(random: Random, table: pa.Table) -> pa.Table:
 
 
 def _headers(memory: NDArray[np.uint8]) -> Iterator[tuple[int, int]]:
-    """Where the headers of batches and dictionaries lie, behind that of the schema."""
+    """Find the headers of batches and dictionaries, behind that of the schema."""
     reader, place = pa.BufferReader(pa.py_buffer(memory)), 0
     while True:
         try:

@@ -54,7 +54,7 @@ class Trial:
 
     @property
     def counts_anew(self) -> bool:
-        """Whether no count of nulls is believed: rows are cut, fields looked at."""
+        """Tell whether nulls are counted anew: rows are cut, fields looked at."""
         return self.role == "field" or not READER <= self.way < STREAMED
 
 
@@ -175,7 +175,7 @@ def run(trial: Trial, table: pa.Table) -> None:
 
 
 def attempt(seed: int) -> str:
-    """What became of a case: refused, broken or run; anything else is a fault."""
+    """Return the outcome of a case: refused, broken or run; all else is a fault."""
     random = Random(seed)  # noqa: S311
     trial = trial_of(random)
     table = damaged(random, trial)

@@ -39,7 +39,7 @@ def in_child(body: Callable[[], bool]) -> bool:
 
 
 def held_elsewhere(owner: ForkSafe, body: Callable[[], bool]) -> bool:
-    """Whether a body holds in a child that was forked while a thread held a lock."""
+    """Tell whether a body holds in a child forked while a thread held a lock."""
     begun, done = threading.Event(), threading.Event()
 
     def hold() -> None:

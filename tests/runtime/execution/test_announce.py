@@ -1,4 +1,4 @@
-"""What is said of loops that visit every cell: by `explain`, and before they run."""
+"""Notices of loops that visit every cell: by `explain`, and before they run."""
 
 import re
 import warnings

@@ -228,7 +228,7 @@ class StopItError(Exception):
 
 
 def at_work() -> bool:
-    """Whether any thread of this process computes; those of a run stay, and wait."""
+    """Tell whether a thread of this process computes; those of a run stay, and wait."""
     before = time.process_time()
     time.sleep(0.3)
     return time.process_time() - before > 0.1

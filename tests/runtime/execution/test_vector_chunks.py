@@ -93,7 +93,7 @@ def test_random_queries_in_chunks_of_both_kinds(batch: int) -> None:
 
 
 def has_strings(case: Case) -> bool:
-    """Whether the fakes, which read codes, would hand these to the interpreter."""
+    """Tell whether the fakes, which read codes, would give these to the interpreter."""
     text = format_query(case.query)
     return "string" in text or '"' in text
 

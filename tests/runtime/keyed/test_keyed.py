@@ -84,7 +84,7 @@ def points(rows: Rows) -> list[Event]:
 
 
 def held(name: str, most: int | None = None) -> Callable[..., Any]:
-    """What makes events of rows that last until the next stamp, if there is one."""
+    """Return a lifetime: until the next stamp, if there is one."""
 
     def events(rows: Rows) -> list[Event]:
         stamps = sorted({row["ts"] for row in rows})

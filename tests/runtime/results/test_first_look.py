@@ -83,7 +83,7 @@ def windows(result: Result | OutputTable) -> object:
 
 
 def picture(result: Result | OutputTable) -> object:
-    """What a figure shows: the lines of each panel, as text since gaps are NaN."""
+    """Return the lines of each panel of a figure, as text since gaps are NaN."""
     figure = result.plot()
     shown = [
         [(line.get_label(), np.asarray(line.get_xydata()).tolist()) for line in a.lines]

@@ -20,7 +20,7 @@ from itertools import count
 import numpy as np
 
 from tiltpy.argument_checks import check_argument
-from tiltpy.errors import QueryError, QueryErrors, TiltError
+from tiltpy.errors import ArgumentError, QueryError, QueryErrors, TiltError
 from tiltpy.frontend.hints.python import translate_errors
 from tiltpy.frontend.python.caller_span import caller_span
 from tiltpy.frontend.python.declarations import (
@@ -314,7 +314,7 @@ def write_program(*outputs: Object, unit: Unit | None = None) -> syntax.Program:
     for output in outputs:
         if not isinstance(output, Object):
             kind = "a list" if isinstance(output, list | tuple) else repr(output)
-            raise TiltError(
+            raise ArgumentError(
                 f"an output is a temporal object made by define(), found {kind}"
                 + ("; write compile(a, b)" if kind == "a list" else "")
             )

@@ -24,6 +24,7 @@ from tiltpy.frontend.surface.durations import from_timedelta
 from tiltpy.frontend.surface.print import format_syntax
 from tiltpy.frontend.surface.timestamps import nanoseconds_of
 from tiltpy.limits import MAX_DEPTH, MAX_OPTIONS
+from tiltpy.messages import article
 from tiltpy.ops import BinaryOp, UnaryOp
 from tiltpy.source import Span
 
@@ -273,7 +274,7 @@ def lift(value: object) -> Expression:
             message = "None is no value of a query"
             raise QueryError("E0201", message, span, "write phi")
         case _:
-            message = f"a {type(value).__name__} is no value of a query"
+            message = f"{article(type(value).__name__)} is no value of a query"
             hint = "numbers, bools, strings, durations and times are"
             raise QueryError("E0201", message, span, hint)
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import BinaryIO
 
-from tiltpy.errors import QueryError, QueryErrors, TiltError
+from tiltpy.errors import ArgumentError, QueryError, QueryErrors
 from tiltpy.frontend.surface import syntax
 from tiltpy.limits import (
     MAX_COLUMNS,
@@ -57,7 +57,7 @@ def source_of(name: str, text: object) -> Source:
     if not isinstance(text, str):
         kind = article(type(text).__name__)
         hint = "; decode it: text.decode()" if isinstance(text, bytes) else ""
-        raise TiltError(f"{name}: a query is a text (str), not {kind}{hint}")
+        raise ArgumentError(f"{name}: a query is a text (str), not {kind}{hint}")
     if len(text) > MAX_TEXT or len(text.encode(errors="surrogatepass")) > MAX_TEXT:
         start = Source(name, text[:MAX_TEXT])
         span = Span(start, len(start.text) - 1, len(start.text))
