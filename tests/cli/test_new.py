@@ -1,5 +1,6 @@
 """`tilt new`: queries for files, which run over them as they are."""
 
+import gzip
 import shlex
 from pathlib import Path
 
@@ -51,6 +52,33 @@ g = TDom(-∞, ∞, 10s)
 output ~rows
 output ~average
 """
+
+
+@pytest.mark.parametrize("name", ["cold.csv", "cold.csv.gz"])
+@pytest.mark.parametrize(
+    ("sign", "point", "options"),
+    [
+        (";", ",", "--decimal ,"),
+        (";", ".", "--delimiter ';'"),
+        ("\t", ".", "--delimiter '\\t'"),
+        ("|", ",", "--delimiter '|' --decimal ,"),
+    ],
+)
+def test_separators_are_found(
+    tilt: Tilt, name: str, sign: str, point: str, options: str
+) -> None:
+    rows = [("time", "temp", "door")] + [
+        (f"2026-03-01 08:0{n}:00", f"-1{point}{n}5", "a;b" if sign == "|" else "a")
+        for n in range(9)
+    ]
+    text = "\n".join(map(sign.join, rows)).encode()
+    Path(name).write_bytes(gzip.compress(text) if name.endswith(".gz") else text)
+    code, _, err = tilt("new", name, "--output", "cold.tilt")
+    command = f"tilt run cold.tilt --input cold={name} {options}"
+    assert (code, err) == (0, f"wrote cold.tilt; run it: {command}\n")
+    assert f"#     {command}\n" in Path("cold.tilt").read_text()
+    code, out, _ = tilt(*shlex.split(command)[1:])
+    assert (code, out.split("\n")[0]) == (0, "~rows")
 
 
 def test_a_query_for_a_file(tilt: Tilt) -> None:

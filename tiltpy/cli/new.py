@@ -4,6 +4,7 @@ import re
 import shlex
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -73,12 +74,22 @@ def _describe(path: Path, name: str, args: Namespace) -> "TableDescription":
     options = TextOptions([name], args)
     if options.format(name) is None:
         known_format(path)
+    source = options.source(name, path)
+    from tiltpy.runtime.arrow.guess_text_style import (  # noqa: PLC0415 - late
+        guess_text_style,
+        style_options,
+    )
     from tiltpy.runtime.ingest.describe_table import (  # noqa: PLC0415 - late
         describe_table,
         first_rows,
     )
 
-    table = first_rows(options.source(name, path), ROWS)
+    style = None if args.delimiter or args.decimal else guess_text_style(source)
+    if style is not None:
+        source = replace(source, style=style)
+        for option, text in style_options(style).items():
+            setattr(args, option, [text])
+    table = first_rows(source, ROWS)
     return describe_table(table, str(path), args.time, args.by)
 
 

@@ -146,7 +146,7 @@ def test_a_wrong_value_has_a_place(tmp_path: Path, rows: str, message: str) -> N
     [
         (".csv", b"", "is empty; the first line must name the columns"),
         (".csv", b"ts;a;n\n1;2;3\n", r":1: found one column, .* add --delimiter ';'"),
-        (".csv", b"ts;a\n1;2,5\n", r":2: found 2 values, .* add --delimiter ';'"),
+        (".csv", b"ts;a\n1;2,5\n", r":2: found 2 values, .* ';' .* add --decimal ,"),
         (".csv", HEAD.encode() + b"1,2,3,\xe4,1\n", r":3:7: the byte 0xe4 .* iconv"),
         (".jsonl", b"", "is empty; it needs one object a line"),
         (".jsonl", b'{"a": 1}\n{"a" 2}\n', r":2:6: no JSON: expecting ':' delimiter"),

@@ -7,15 +7,17 @@ are those of an editor, from 1.
 import csv
 import json
 import re
+import shlex
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import pyarrow as pa
 
+from tiltpy.runtime.arrow.formats import TextStyle
+from tiltpy.runtime.arrow.guess_text_style import guess_text_style, style_options
 from tiltpy.runtime.arrow.sources import TableSource
 
-_SEPARATORS = ";\t|,"
 _SHOWN = 40
 """The most characters of a value in a message."""
 DATE_FORMATS = (
@@ -49,13 +51,11 @@ def one_column_fault(source: TableSource, names: Sequence[str]) -> str | None:
     """Tell that a file has a single column, since something else separates values."""
     if not source.format.is_delimited or len(names) != 1:
         return None
-    counts = {sign: names[0].count(sign) for sign in _SEPARATORS}
-    sign = max(_SEPARATORS, key=counts.__getitem__)
-    if not counts[sign]:
+    style = guess_text_style(source)
+    if style is None:
         return None
     return (
-        f"{source.name}:1: found one column, {_quote(names[0])}; "
-        f"{_advise_delimiter(sign)}"
+        f"{source.name}:1: found one column, {_quote(names[0])}; {_advise_style(style)}"
     )
 
 
@@ -131,9 +131,11 @@ def _quote(text: str) -> str:
     return f"'{shown}'"
 
 
-def _advise_delimiter(sign: str) -> str:
-    shown = r"\t" if sign == "\t" else sign
-    return f"if '{shown}' separates its values, add --delimiter '{shown}'"
+def _advise_style(style: TextStyle) -> str:
+    sign = r"\t" if style.delimiter == "\t" else style.delimiter
+    options = [(f"--{name}", text) for name, text in style_options(style).items()]
+    words = shlex.join(chain.from_iterable(options))
+    return f"if '{sign}' separates its values, add {words}"
 
 
 def _lines(source: TableSource) -> Iterator[tuple[int, str]]:
@@ -179,17 +181,16 @@ def _ragged_row(source: TableSource) -> str | None:
     header = next(records, None)
     if header is None:
         return f"{source.name}: is empty; the first line must name the columns"
-    _, text, names = header
-    for line, row, values in records:
+    names = header[2]
+    for line, _, values in records:
         if len(values) == len(names):
             continue
         fault = (
             f"{source.name}:{line}: found {len(values)} values, expected "
             f"{len(names)}, one for each column of the header"
         )
-        for sign in _SEPARATORS:
-            if 1 <= text.count(sign) == row.count(sign) and len(names) == 1:
-                return f"{fault}; {_advise_delimiter(sign)}"
+        if len(names) == 1 and (style := guess_text_style(source)) is not None:
+            return f"{fault}; {_advise_style(style)}"
         return f"{fault}; values with a delimiter in them stand in double quotes"
     return None
 
