@@ -83,7 +83,7 @@ def test_rows_are_those_that_came_and_are_needed(kind: str, seed: int) -> None:
 
 
 def assert_layout(buffer: SnapshotBuffer) -> None:
-    """What the buffer says of its rows holds, though a tighter layout may hold, too."""
+    """Check that the buffer's layout holds, though a tighter one may hold, too."""
     starts, ends = buffer.times()
     gaps = starts[1:] - ends[:-1]
     if buffer.layout in (TimeLayout.SAMPLED, TimeLayout.CONTIGUOUS):
