@@ -39,7 +39,7 @@ def check_path(name: str, value: object) -> Path:
         check_argument(name, value, str, "a path (str or Path)")
     path = Path(value)  # type: ignore[arg-type]
     if "\0" in str(path):
-        raise TiltError(f"{name}: {path} is no path: it has a NUL")
+        raise TiltError(f"{name}: {path} is not a path: it has a NUL")
     return path
 
 
