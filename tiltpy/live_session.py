@@ -145,8 +145,9 @@ class LiveSession(ForkSafe):
         """Take frames of some inputs by name, all or nothing.
 
         A frame is what `run` takes. Its rows may be out of order, as far as the input's
-        `reorder` allows. Raises `DataError` where a frame does not fit; the session is
-        then as it was.
+        `reorder` allows. They are not copied: memory that you change later, as that of
+        a NumPy array or of pandas, must be copied before. Raises `DataError` where a
+        frame does not fit; the session is then as it was.
         """
         for name in frames:
             self._check_input("push", name)
@@ -180,6 +181,15 @@ class LiveSession(ForkSafe):
         update = self._call("finish", self._engine.finish)
         self._closed = "is finished; open another one"
         return update
+
+    def result(self) -> Update:
+        """Make an update of what is known now, without any row or promise.
+
+        It has the `open` and `early` snapshots of this moment, and `through`. Its
+        `final` is empty: a session keeps no final snapshots. With those of all updates,
+        the `early` ones are the result of a run over all accepted rows.
+        """
+        return self._alone("result", lambda: Update(self._engine, self._engine.look()))
 
     def save(self) -> bytes:
         """Save the state, for `CompiledQuery.live(resume=...)`, here or elsewhere.

@@ -225,6 +225,21 @@ def test_early_snapshots_are_those_of_a_run_over_the_rows_so_far(key: str) -> No
         _ = before["n"].early
 
 
+def test_what_is_known_is_said_without_a_push() -> None:
+    live = tilt.parse(COUNTS).live(x=tilt.ingress(reorder="5s"))
+    assert live.result()["n"].through is None
+    pushed = live.push(x=rows(3, 12, 28, 27))["n"]
+    assert len(pushed.final) == 2
+    known = live.result()["n"]
+    assert known.through == pushed.through == at(20)
+    assert len(known.final) == 0
+    assert known.open.to_arrow().equals(pushed.open.to_arrow())
+    assert known.early.to_arrow()["n"].to_pylist() == [2]
+    live.close()
+    with pytest.raises(tilt.TiltError, match=r"result\(\): the session is closed"):
+        live.result()
+
+
 def test_names_and_arguments_are_checked() -> None:
     query = tilt.parse(COUNTS)
     with pytest.raises(tilt.DataError, match=r"push\(\): the query has no such input"):

@@ -39,6 +39,7 @@ from tiltpy.runtime.results.output_table import OutputTable
 from tiltpy.types import ENDLESS
 
 Evaluations = Mapping[str, Evaluation | KeyedEvaluation]
+NO_EVALUATIONS: Evaluations = {}
 NO_LATE: Mapping[str, LateRows] = {}
 MOST_UNREAD = 64
 """Calls whose settled rows may wait until an output needs them: together they cost as
@@ -176,6 +177,14 @@ class LiveEngine:
         evaluations = compute()
         self.is_broken = False
         self.steps += 1
+        return self.look(evaluations, late)
+
+    def look(
+        self,
+        evaluations: Evaluations = NO_EVALUATIONS,
+        late: Mapping[str, LateRows] = NO_LATE,
+    ) -> SessionStep:
+        """Make the outcome of a call that brought these, by default nothing."""
         through = {
             name: None if output.start is None else output.done
             for name, output in self.outputs.items()
