@@ -29,6 +29,7 @@ class Ingress:
     late: LatePolicy
     jump: Length | None
     schema: object
+    accepted: bool
     bound: BoundFrame
 
     def options(self, unit: Unit | None) -> IngressOptions:
@@ -42,9 +43,8 @@ class Ingress:
                     raise TiltError(f"{name}={value}: expected no negative length")
         binding = self.bound.binding(unit)
         reorder, jump = lengths.get("reorder", 0), lengths.get("jump")
-        return IngressOptions(
-            binding, reorder, self.late, jump, check_schema(self.schema)
-        )
+        schema = check_schema(self.schema)
+        return IngressOptions(binding, reorder, self.late, jump, schema, self.accepted)
 
 
 def ingress(
@@ -53,6 +53,7 @@ def ingress(
     late: LatePolicy = "drop",
     jump: Length | None = None,
     schema: object = None,
+    accepted: bool = False,
     time: str | None = None,
     lifetime: syntax.Lifetime | Lifetime | None = None,
     column: str | None = None,
@@ -69,14 +70,17 @@ def ingress(
 
     `jump` refuses a row that lies further than that beyond all rows before it: one row
     stamped 2099 would make all others late. `schema` (pyarrow) tells the columns of an
-    input that may have no rows for long. The others are as in `bind`.
+    input that may have no rows for long. `accepted` gives the accepted rows back, each
+    in the update that settles it: an archive over which `run` says what the session
+    said. The others are as in `bind`.
     """
     if late not in LATE_POLICIES:
         listed = ", ".join(f"'{policy}'" for policy in LATE_POLICIES)
         raise TiltError(f"late={late!r}: expected one of {listed}")
     check_schema(schema)
     bound = bind(None, time=time, lifetime=lifetime, column=column, order=order, by=by)
-    return Ingress(reorder, late, jump, schema, bound)
+    check_argument("accepted", accepted, bool, "True or False")
+    return Ingress(reorder, late, jump, schema, accepted, bound)
 
 
 def read_ways(

@@ -123,6 +123,17 @@ class Update(Mapping[str, OutputUpdate]):
         late = self._step.late
         return {name: rows.table() for name, rows in late.items()}
 
+    @cached_property
+    def accepted(self) -> dict[str, Any]:
+        """The accepted rows that this call settled, of inputs with `accepted=True`.
+
+        A pyarrow table for each, of the columns that the query reads, in order of start
+        and arrival; moved rows have their new times. A run over those of all updates
+        has the result of the session.
+        """
+        accepted = self._step.accepted
+        return {name: rows.table() for name, rows in accepted.items()}
+
     def __repr__(self) -> str:
         return f"<update {', '.join(map(repr, self._outputs.values()))}>"
 

@@ -21,6 +21,7 @@ import pyarrow.ipc as pi
 import pyarrow.parquet as pq
 import pytest
 
+import tiltpy as tilt
 from tests import ROOT
 
 QUERY = """unit s
@@ -112,13 +113,13 @@ def words_for(folder: Path, name: str) -> list[str]:
         "--output", f"held={place / 'held.csv'}",
         "--output", f"rows={place / 'rows'}/",
         "--output", f"late={place / 'late.arrows'}",
+        "--accepted", f"{place / 'accepted'}/",
         "--state", str(place / "state"), "--checkpoint", "1ms", "--quiet",
     ]  # fmt: skip
 
 
 def read_outputs(place: Path) -> dict[str, Any]:
     """Bytes of text files; the rows of what checkpoints cut into batches and files."""
-    parts = [pq.read_table(part) for part in sorted((place / "rows").iterdir())]
     return {
         "sums": (place / "sums.jsonl").read_bytes(),
         "held": (place / "held.csv").read_bytes(),
@@ -126,8 +127,14 @@ def read_outputs(place: Path) -> dict[str, Any]:
         "late": pi.open_stream((place / "late.arrows").read_bytes())
         .read_all()
         .to_pylist(),
-        "rows": pa.concat_tables(parts).to_pylist(),
+        "rows": read_folder(place / "rows").to_pylist(),
+        "accepted": read_folder(place / "accepted").to_pylist(),
     }
+
+
+def read_folder(folder: Path) -> pa.Table:
+    """Read the rows of all files, in their order."""
+    return pa.concat_tables(pq.read_table(part) for part in sorted(folder.iterdir()))
 
 
 def write_rows(path: Path) -> None:
@@ -162,6 +169,18 @@ def test_the_run_has_many_checkpoints_and_late_rows(case: Case) -> None:
     assert case.points > 100
     assert len(case.whole["side"].splitlines()) == 3
     assert case.whole == read_outputs(case.folder / "first")
+
+
+def test_a_run_over_the_archive_is_the_live_run(case: Case) -> None:
+    """To the bit: the text of a float has all of its digits."""
+    rows = read_folder(case.folder / "whole" / "accepted")
+    assert rows.num_rows == ROWS - 3
+    query = tilt.parse(QUERY)
+    result = query.run(x=rows)
+    sums = [json.loads(line) for line in case.whole["sums"].splitlines()]
+    assert result["sums"].to_arrow().to_pylist() == sums
+    assert result["late"].to_arrow().to_pylist() == case.whole["late"]
+    assert result["rows"].to_arrow().to_pylist() == case.whole["rows"]
 
 
 def test_killed_at_any_point(case: Case, *, deep: bool) -> None:

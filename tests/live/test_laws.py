@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from random import Random
 
+import pyarrow as pa
 import pytest
 
 import tiltpy as tilt
@@ -89,7 +90,9 @@ def open_engine(
         table = table_of(rows, 1000)
         binding = replace(binding_of(rows, table), frame=None)
         schema = table.schema if random.random() < 0.5 else None
-        ingress[name] = IngressOptions(binding, reorder[name], schema=schema)
+        ingress[name] = IngressOptions(
+            binding, reorder[name], schema=schema, accepted=True
+        )
     request = Request(case.start, None, case.bounds)
     options = RunOptions(plain.workers, costs=setting.costs)
     inputs = tuple(
@@ -128,6 +131,7 @@ class Checker:
         self.case = case
         self.engine = engine
         self.final: dict[str, Snapshots] = {n: {} for n in case.query.outputs}
+        self.archives: dict[str, list[pa.Table]] = {n: [] for n in case.inputs}
         self.checks = 0
 
     def add(self, step: SessionStep) -> None:
@@ -135,6 +139,22 @@ class Checker:
         for name in self.case.query.outputs:
             table = self.engine.final_table(name, step)
             add_rows(self.final[name], table, keys_of(self.case.query, name))
+        for name, rows in step.accepted.items():
+            self.archives[name].append(rows.table())
+
+    def check_archives(self, accepted: Mapping[str, list[int]]) -> None:
+        """Compare what was archived with the accepted rows, sorted by their starts."""
+        for name, rows in self.case.inputs.items():
+            tables = [each for each in self.archives[name] if each.num_rows]
+            assert sum(each.num_rows for each in tables) == len(accepted[name])
+            if not tables:
+                continue
+            archive = pa.concat_tables(tables)
+            start = lambda place, rows=rows: start_of(rows, rows.rows[place])  # noqa: E731
+            order = sorted(accepted[name], key=start)
+            pushed = table_of(rows, 1000).select(archive.column_names).to_pylist()
+            expected = [pushed[place] for place in order]
+            assert repr(archive.to_pylist()) == repr(expected), name
 
     def difference(
         self, step: SessionStep, accepted: Mapping[str, list[int]], *, last: bool
@@ -211,6 +231,7 @@ def check_session(case: KeyedCase, seed: int) -> int:
     checker.add(step)
     text = checker.difference(step, accepted, last=True)
     assert text is None, f"finish: {text}"
+    checker.check_archives(accepted)
     for name, source in engine.sources.items():
         assert source.counts.accepted == len(accepted[name])
     return checker.checks

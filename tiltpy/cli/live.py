@@ -76,6 +76,15 @@ def _add_output_arguments(parser: ArgumentParser) -> None:
         "(the default of -), csv, tsv or arrows",
     )
     parser.add_argument(
+        "--accepted",
+        metavar="[NAME=]FILE",
+        action="append",
+        default=[],
+        help="archive the rows of an input that are not late, as they are sorted: a "
+        "file like that of an output, or a directory, as in rows/, of Parquet files; "
+        "tilt run over them has the results of this run",
+    )
+    parser.add_argument(
         "--state",
         metavar="DIRECTORY",
         help="keep checkpoints there, and go on from the last one",

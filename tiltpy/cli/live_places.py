@@ -139,9 +139,11 @@ def open_sinks(query: tilt.CompiledQuery, args: Namespace) -> dict[str, Sink]:
 
 def _check_paths(words: dict[str, str], args: Namespace) -> None:
     late = [word.partition(SIDE)[2] for word in args.late if SIDE in word]
+    accepted = {f"--accepted {word}": word for word in args.accepted}
     files = {
         **{f"--output {name}={word}": Path(word) for name, word in words.items()},
         **{f"--late {word}": Path(word) for word in late},
+        **{n: Path(word.partition("=")[2] or word) for n, word in accepted.items()},
     }
     places = {option: path for option, path in files.items() if path != PIPE}
     for path in places.values():
@@ -168,4 +170,15 @@ def open_late_sinks(late: dict[str, str]) -> dict[str, Sink]:
         name: _open_sink(f"--late {name}={way}", way.removeprefix(SIDE), None)
         for name, way in late.items()
         if way.startswith(SIDE)
+    }
+
+
+def open_archives(names: list[str], args: Namespace) -> dict[str, Sink]:
+    """Open the sinks of accepted rows."""
+    words = arguments.assign("--accepted", args.accepted, names)
+    if str(PIPE) in words.values():
+        raise ArgumentsError("--accepted -: name a file or a directory, as in rows/")
+    return {
+        name: _open_sink(f"--accepted {name}={word}", word, None)
+        for name, word in words.items()
     }

@@ -8,7 +8,13 @@ from tiltpy.cli import arguments, times
 from tiltpy.cli.arguments import ArgumentsError
 from tiltpy.cli.binding import convert_binding, read_binding
 from tiltpy.cli.console import note, read_query
-from tiltpy.cli.live_places import SIDE, open_late_sinks, open_sinks, open_sources
+from tiltpy.cli.live_places import (
+    SIDE,
+    open_archives,
+    open_late_sinks,
+    open_sinks,
+    open_sources,
+)
 from tiltpy.errors import ArgumentError
 from tiltpy.live.live_run import LiveOutcome
 from tiltpy.live.run_live import run_live
@@ -33,6 +39,7 @@ def run_live_query(args: Namespace) -> int:
             sources=open_sources(query, args),
             into=sinks,
             late=open_late_sinks(late),
+            accepted=open_archives(names, args),
             state=args.state,
             checkpoint=_read_wait("--checkpoint", args.checkpoint),
             idle=_read_waits("--idle", args.idle, names),

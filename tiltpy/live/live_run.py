@@ -40,15 +40,17 @@ class LiveOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Destinations:
-    """The sinks of a run: those of outputs, and those of the late rows of inputs."""
+    """The sinks of a run: of outputs, and of late and accepted rows of inputs."""
 
     outputs: Mapping[str, Sink]
     late: Mapping[str, Sink]
+    accepted: Mapping[str, Sink]
 
     def by_name(self) -> dict[str, Sink]:
         """Name all sinks as a checkpoint does."""
         late = {f"late:{name}": sink for name, sink in self.late.items()}
-        return {**self.outputs, **late}
+        accepted = {f"accepted:{name}": each for name, each in self.accepted.items()}
+        return {**self.outputs, **late, **accepted}
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +185,7 @@ class LiveRun:
     # Results out
 
     def _write(self, update: Update, *, last: bool = False) -> None:
-        """Write what is final, and the late rows.
+        """Write what is final, and the late and the accepted rows.
 
         Tables without rows are left out, but for the last ones, which have a header.
         """
@@ -196,6 +198,10 @@ class LiveRun:
         for name, table in update.late.items():
             if name in self._destinations.late and table.num_rows:
                 self._destinations.late[name].write(table)
+        for name, sink in self._destinations.accepted.items():
+            accepted = update.accepted[name]
+            if accepted.num_rows or last:
+                sink.write(accepted)
         if self._on_update is not None:
             self._on_update(update)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,7 @@ def run_live(
     sources: Sources,
     into: Sinks,
     late: Sinks | None = None,
+    accepted: Sinks | None = None,
     state: str | Path | None = None,
     checkpoint: Length | None = "1s",
     idle: Waits | None = None,
@@ -51,9 +52,11 @@ def run_live(
     """Run a query over sources as their rows come, and write what is final to sinks.
 
     `sources` has a source for each input, `into` a sink for each output that is wanted,
-    `late` one for the late rows of each input with `ingress(late="side")`. All else is
-    as in `query.live`: `trades=tilt.ingress(reorder="5s")`, `start`, `params`. In the
-    place of the query may be a session that is open; it has no `state`.
+    `late` one for the late rows of each input with `ingress(late="side")`, `accepted`
+    one for the accepted rows of each input that is archived: `query.run` over these
+    has the result of the live run. All else is as in `query.live`:
+    `trades=tilt.ingress(reorder="5s")`, `start`, `params`. In the place of the query
+    may be a session that is open; it has no `state`.
 
     `state` is a folder for checkpoints. After a crash the same call goes on from the
     last one, and the files of the sinks become what they would be without the crash. A
@@ -76,7 +79,7 @@ def run_live(
         {name: _seconds("idle", wait) for name, wait in (idle or {}).items()},
         {name: _seconds("heartbeat", wait) for name, wait in (heartbeat or {}).items()},
     )
-    destinations = Destinations(into, late or {})
+    destinations = Destinations(into, late or {}, accepted or {})
     if isinstance(query, LiveSession):
         if state is not None or live:
             found = "state" if state is not None else next(iter(live))
@@ -86,7 +89,7 @@ def run_live(
         plan = _Plan.of_session(query)
     else:
         check_argument("query", query, CompiledQuery, "a query or a session")
-        plan = _Plan.of_query(query, live)
+        plan = _Plan.of_query(query, live, frozenset(destinations.accepted))
     plan.check(sources, destinations, intervals)
     with ExitStack() as stack:
         run = _start(plan, sources, destinations, intervals, state, on_update, stack)
@@ -103,6 +106,8 @@ class _Plan:
     outputs: tuple[str, ...]
     late: frozenset[str]
     """The inputs that give their late rows back."""
+    accepted: frozenset[str]
+    """Those that give back their accepted rows."""
     expected: Mapping[str, ExpectedInput]
     session: LiveSession | None = None
     query: CompiledQuery | None = None
@@ -112,11 +117,17 @@ class _Plan:
     def of_session(cls, session: LiveSession) -> _Plan:
         """Plan to go on with a session that is open."""
         inputs = tuple(session.counts)
-        return cls(inputs, (), frozenset(inputs), {}, session=session)
+        accepted = frozenset(session.result().accepted)
+        return cls(inputs, (), frozenset(inputs), accepted, {}, session=session)
 
     @classmethod
-    def of_query(cls, query: CompiledQuery, arguments: Mapping[str, object]) -> _Plan:
-        """Plan to open a session of a query."""
+    def of_query(
+        cls,
+        query: CompiledQuery,
+        arguments: Mapping[str, object],
+        accepted: frozenset[str],
+    ) -> _Plan:
+        """Plan to open a session of a query, with the inputs to archive."""
         params: Any = arguments.get("params")
         if params is not None:
             query = query.with_params(params)
@@ -134,7 +145,13 @@ class _Plan:
         late = frozenset(name for name, way in ways.items() if way.late == "side")
         outputs = tuple(query.query.outputs)
         return cls(
-            tuple(ways), outputs, late, expected, query=query, arguments=arguments
+            tuple(ways),
+            outputs,
+            late,
+            accepted,
+            expected,
+            query=query,
+            arguments=arguments,
         )
 
     def check(
@@ -144,6 +161,7 @@ class _Plan:
         for option, names in (
             ("sources", sources),
             ("late", destinations.late),
+            ("accepted", destinations.accepted),
             ("idle", intervals.idle),
             ("heartbeat", intervals.heartbeat),
         ):
@@ -160,6 +178,12 @@ class _Plan:
                 raise ArgumentError(
                     f"late: input '{name}' does not give its late rows back; open it "
                     f"by {name}=tilt.ingress(late='side')"
+                )
+        for name in destinations.accepted:
+            if name not in self.accepted:
+                raise ArgumentError(
+                    f"accepted: input '{name}' does not give its accepted rows back; "
+                    f"open it by {name}=tilt.ingress(accepted=True)"
                 )
         if intervals.heartbeat and self.unit is None:
             raise TiltError(
@@ -178,6 +202,8 @@ class _Plan:
             return self.session
         assert self.query is not None
         arguments = dict(self.arguments or {})
+        for name, way in read_ways(self.accepted, arguments).items():
+            arguments[name] = replace(way, accepted=True)
         if saved is not None:
             arguments["resume"] = saved
         return self.query.live(**arguments)  # type: ignore[arg-type]

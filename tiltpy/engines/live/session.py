@@ -19,6 +19,7 @@ from tiltpy.ir.nodes import Query
 from tiltpy.ir.reductions import adds_floats
 from tiltpy.ir.rows import row_roots
 from tiltpy.passes.resolve_boundaries import resolve_boundaries
+from tiltpy.runtime.arrivals.accepted_rows import AcceptedRows
 from tiltpy.runtime.arrivals.ingress_options import IngressOptions
 from tiltpy.runtime.arrivals.live_source import LiveSource
 from tiltpy.runtime.arrivals.read_arrivals import BEGINNING, LateRows
@@ -51,12 +52,14 @@ class SessionStep:
     """The outcome of a call of a session.
 
     `evaluations`: the final snapshots of outputs that were computed. `late`: the late
-    rows of inputs that give them back. `through`: the time through which each output
-    is final, if there is one. `number`: how many calls there were.
+    rows of inputs that give them back. `accepted`: the rows that it settled, of inputs
+    that are archived. `through`: the time through which each output is final, if there
+    is one. `number`: how many calls there were.
     """
 
     evaluations: Evaluations
     late: Mapping[str, LateRows]
+    accepted: Mapping[str, AcceptedRows]
     through: Mapping[str, int | None]
     number: int
 
@@ -189,7 +192,12 @@ class LiveEngine:
             name: None if output.start is None else output.done
             for name, output in self.outputs.items()
         }
-        return SessionStep(evaluations, late, through, self.steps)
+        accepted = {
+            name: source.take_accepted()
+            for name, source in self.sources.items()
+            if source.options.accepted
+        }
+        return SessionStep(evaluations, late, accepted, through, self.steps)
 
     # Time
 

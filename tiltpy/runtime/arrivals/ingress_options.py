@@ -19,7 +19,8 @@ class IngressOptions:
     `binding` has what the declaration leaves open, and no frame. `reorder`: how far a
     row may be behind the greatest start so far. `late`: what becomes of a row that is
     later. `jump`: how far beyond it a row may be (None: without limit). `schema` is
-    known before the first row, if it is given.
+    known before the first row, if it is given. `accepted`: the rows are given back as
+    they are settled.
     """
 
     binding: InputBinding
@@ -27,6 +28,7 @@ class IngressOptions:
     late: LatePolicy = "drop"
     jump: int | None = None
     schema: pa.Schema | None = None
+    accepted: bool = False
 
 
 def check_schema(schema: object) -> pa.Schema | None:

@@ -15,6 +15,7 @@ from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Input
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrays.views import integers_of
+from tiltpy.runtime.arrivals.accepted_rows import AcceptedRows, check_archive
 from tiltpy.runtime.arrivals.ingress_options import IngressOptions
 from tiltpy.runtime.arrivals.read_arrivals import (
     BEGINNING,
@@ -69,6 +70,8 @@ class LiveSource:
         self.tail: pa.Table | None = None
         """The last settled rows, while the next row, which ends them, is unknown."""
         self._tail_events: SnapshotBuffer | None = None
+        self._settled_rows: list[pa.Table] = []
+        """Those that outputs have had since they were asked for, if they are."""
         self._reader: ArrivalReader | None = None
         if options.schema is not None:
             self.settle(options.schema)
@@ -102,7 +105,9 @@ class LiveSource:
 
     def settle(self, schema: pa.Schema) -> None:
         """Settle the schema of its frames, and the types that follow from it."""
-        self._reader = ArrivalReader(self.declared, self.options, schema, self.unit)
+        reader = ArrivalReader(self.declared, self.options, schema, self.unit)
+        check_archive(reader)
+        self._reader = reader
         self.nothing = self._reader.nothing
         self.declared = replace(self.declared, lifetime=self._reader.declared.lifetime)
 
@@ -183,12 +188,19 @@ class LiveSource:
         """Let the rows go that are settled."""
         self._released += self.waiting.release(self.watermark)
 
+    def take_accepted(self) -> AcceptedRows:
+        """Hand out the accepted rows that outputs have had since the last time."""
+        taken, self._settled_rows = self._settled_rows, []
+        return AcceptedRows(self._reader, taken)
+
     def pull(self, rows: int = 0) -> list[InputRows]:
         """Hand out the rows that are settled and have not been handed out."""
         del rows
         self._release()
         settled = [each.rows for each in self._released]
         self._released.clear()
+        if self.options.accepted:
+            self._settled_rows += settled
         if not self.holds:
             return [self.reader.ingest(join_rows(settled))] if settled else []
         if self.ended and self.tail is not None:

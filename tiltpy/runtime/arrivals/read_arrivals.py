@@ -90,10 +90,11 @@ class ArrivalReader:
         self.unit = unit
         self.choice: Choice = choose_columns(self.declared, binding.column, schema)
         self.schema = pa.schema([schema.field(name) for name in self.choice.columns])
-        self._movable = pa.schema(
+        self.movable = pa.schema(
             [field.with_type(_movable_type(field.type)) for field in self.schema]
         )
-        self._is_movable = self._movable.equals(self.schema)
+        """The columns of rows that wait, besides their ticks."""
+        self._is_movable = self.movable.equals(self.schema)
         assert self.declared.lifetime is not None
         self.lifetime = self.declared.lifetime
         self.before = self.lifetime.before
@@ -131,7 +132,7 @@ class ArrivalReader:
         scalars = [scalar for _, scalar in columns(self.declared.type)]
         return all(
             len(path) == 1
-            and self._movable.field(path[0]).type == arrow_type(scalar)
+            and self.movable.field(path[0]).type == arrow_type(scalar)
             and not (scalar.is_temporal or scalar.kind == "string")
             for scalar, path in zip(scalars, self.choice.payload, strict=True)
         )
@@ -152,7 +153,7 @@ class ArrivalReader:
         choice, name = self.choice, self.declared.name
         check_columns(name, table, choice.paths)
         if not self._is_movable:
-            table = table.select(choice.columns).cast(self._movable)
+            table = table.select(choice.columns).cast(self.movable)
         stamps, _ = read_times(self.declared, self.lifetime, choice, table, self.unit)
         ticks = [each.ticks for each in stamps]
         starts = ticks[0] - self.before
