@@ -124,7 +124,7 @@ class Update(Mapping[str, OutputUpdate]):
         return {name: rows.table() for name, rows in late.items()}
 
     @cached_property
-    def accepted(self) -> dict[str, Any]:
+    def accepted_rows(self) -> dict[str, Any]:
         """The accepted rows that this call settled, of inputs with `accepted=True`.
 
         A pyarrow table for each, of the columns that the query reads, in order of start

@@ -21,11 +21,13 @@ from typing import Any
 from tiltpy.cli import live_run
 from tiltpy.cli.console import read_query
 from tiltpy.cli.main import main
-from tiltpy.live import append_file, intake
+from tiltpy.live import append_file, content_cuts, intake, state_folder
 from tiltpy.live.sources import tail_source
 
 PIECE = 1500
 """Bytes that are read at once, so that a small file comes in many batches."""
+LARGE = 4500
+"""Bytes from which on a session is in pieces: some sessions are, and some are not."""
 
 
 class Points:
@@ -88,6 +90,8 @@ def run(words: list[str], log: str, points: Points) -> None:
 def serve() -> None:
     """Do what the lines of the standard input say."""
     tail_source.PIECE = PIECE
+    state_folder.LARGE = LARGE
+    content_cuts.LEAST, content_cuts.MOST = LARGE // 8, LARGE // 4
     intake.FULL = 1  # one batch waits while another one is pushed
     read = cache(read_query)
     setattr(live_run, "read_query", lambda path, _: read(path))  # noqa: B010

@@ -48,7 +48,7 @@ def test_a_run_over_the_archive_says_what_the_session_said(
         if first == 3:
             live = query.live(x=ingress, resume=live.save())
     updates.append(live.finish())
-    archive = pa.concat_tables([update.accepted["x"] for update in updates])
+    archive = pa.concat_tables([update.accepted_rows["x"] for update in updates])
     assert archive.column_names == ["t", "x"]
     stamps = archive["t"].cast(table["t"].type).cast(pa.int64()).to_pylist()
     left = [3, 7, 8, 9, 14, 15, 19, 21, 30]
@@ -77,7 +77,7 @@ def test_moved_intervals_are_archived_with_their_new_starts() -> None:
     live = query.live(stay=tilt.ingress(late="adjust", accepted=True))
     updates = [live.push(stay=table.slice(row, 1)) for row in range(4)]
     updates.append(live.finish())
-    archive = pa.concat_tables([update.accepted["stay"] for update in updates])
+    archive = pa.concat_tables([update.accepted_rows["stay"] for update in updates])
     (moved,) = (row for row in archive.to_pylist() if row["stay"] == 0.7)
     assert [moved["begin"], moved["stop"]] == at(9, 20)
     tables = [update["y"].final.to_arrow() for update in updates]

@@ -199,7 +199,7 @@ class LiveRun:
             if name in self._destinations.late and table.num_rows:
                 self._destinations.late[name].write(table)
         for name, sink in self._destinations.accepted.items():
-            accepted = update.accepted[name]
+            accepted = update.accepted_rows[name]
             if accepted.num_rows or last:
                 sink.write(accepted)
         if self._on_update is not None:

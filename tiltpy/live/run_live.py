@@ -117,7 +117,7 @@ class _Plan:
     def of_session(cls, session: LiveSession) -> _Plan:
         """Plan to go on with a session that is open."""
         inputs = tuple(session.counts)
-        accepted = frozenset(session.result().accepted)
+        accepted = frozenset(session.result().accepted_rows)
         return cls(inputs, (), frozenset(inputs), accepted, {}, session=session)
 
     @classmethod

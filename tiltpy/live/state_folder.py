@@ -1,6 +1,7 @@
 """The state of a live run on disk: one checkpoint, replaced as a whole.
 
-A checkpoint has the positions of all sources and sinks, and the saved session. It is
+A checkpoint has the positions of all sources and sinks, and the saved session. Where
+that is large it has the list of its pieces, which lie in files of their own. It is
 written beside the last one, made durable, and renamed over it: after a crash one of the
 two is there, whole, and the sinks have no less than it says. A lock keeps a second
 process out.
@@ -15,6 +16,7 @@ from typing import Any
 
 from tiltpy.errors import StateError
 from tiltpy.live.sinks.sink import Position
+from tiltpy.live.state_pieces import PREFIX, PieceStore
 from tiltpy.runtime.arrow.files import reason, sync_folder
 
 try:
@@ -22,8 +24,10 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-FORMAT = 1
+FORMAT = 2
 """The version of what is written here."""
+LARGE = 1 << 18
+"""Bytes from which on a saved session is written in pieces."""
 _MAGIC = b"tilt live checkpoint\n"
 _DIGEST = sha256().digest_size
 _NAME, _DRAFT, _LOCK = "checkpoint", "checkpoint.new", "lock"
@@ -56,6 +60,7 @@ class StateFolder:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._pieces = PieceStore(folder)
         self._lock: int | None = None
 
     def open(self) -> None:
@@ -68,7 +73,12 @@ class StateFolder:
         try:
             self.folder.mkdir(exist_ok=True)
             names = {path.name for path in self.folder.iterdir()}
-            if others := names - {_NAME, _DRAFT, _LOCK}:
+            others = {
+                name
+                for name in names - {_NAME, _DRAFT, _LOCK}
+                if not name.startswith(PREFIX)
+            }
+            if others:
                 raise StateError(
                     f"{self.folder}: is no state folder, found {min(others)} in it; "
                     "name an empty or a new one"
@@ -118,50 +128,64 @@ class StateFolder:
                 f"{self.folder}: belongs to another query, or to one with other "
                 f"parameters or ingress options; name another folder, or {_ANEW}"
             )
+        if header["session"] == "pieces":
+            session = self._pieces.read(session)
         return Checkpoint(
             identity,
             header["sources"],
             header["sinks"],
-            session if header["session"] else None,
+            None if header["session"] == "none" else session,
             header["finished"],
         )
 
     def write(self, checkpoint: Checkpoint) -> None:
         """Replace the checkpoint, and return when the disk holds the new one."""
-        session = checkpoint.session
-        header = {
-            "format": FORMAT,
-            **asdict(checkpoint.identity),
-            "sources": checkpoint.sources,
-            "sinks": checkpoint.sinks,
-            "session": session is not None,
-            "finished": checkpoint.finished,
-        }
+        session, kind = checkpoint.session or b"", "whole"
         try:
-            encoded = json.dumps(header, allow_nan=False).encode()
-        except (TypeError, ValueError) as error:
-            raise StateError(
-                f"a position of a source or sink is no JSON: {error}; positions are "
-                "made of numbers, strings, lists and dicts"
-            ) from error
-        parts = [_MAGIC, encoded, b"\n", session or b""]
-        digest = sha256()
-        for part in parts:
-            digest.update(part)
-        draft = self.folder / _DRAFT
-        try:
-            with draft.open("wb") as file:
-                file.write(digest.digest())
-                file.writelines(parts)
-                file.flush()
-                os.fsync(file.fileno())
-            draft.replace(self.folder / _NAME)
-            sync_folder(self.folder)
+            if len(session) >= LARGE:
+                session, kind = self._pieces.write(session), "pieces"
+            else:
+                self._pieces.forget()
+            self._replace(self._encode(checkpoint, kind), session)
+            self._pieces.tidy()
         except OSError as error:
             raise StateError(
                 f"{self.folder}: no checkpoint written: {reason(error)}; mend that and "
                 "start again: it goes on from the last one"
             ) from error
+
+    def _encode(self, checkpoint: Checkpoint, kind: str) -> bytes:
+        """Encode all of a checkpoint but its session, which is of some kind."""
+        header = {
+            "format": FORMAT,
+            **asdict(checkpoint.identity),
+            "sources": checkpoint.sources,
+            "sinks": checkpoint.sinks,
+            "session": "none" if checkpoint.session is None else kind,
+            "finished": checkpoint.finished,
+        }
+        try:
+            return json.dumps(header, allow_nan=False).encode()
+        except (TypeError, ValueError) as error:
+            raise StateError(
+                f"a position of a source or sink is no JSON: {error}; positions are "
+                "made of numbers, strings, lists and dicts"
+            ) from error
+
+    def _replace(self, header: bytes, session: bytes) -> None:
+        """Replace the file of the checkpoint, durably."""
+        parts = [_MAGIC, header, b"\n", session]
+        digest = sha256()
+        for part in parts:
+            digest.update(part)
+        draft = self.folder / _DRAFT
+        with draft.open("wb") as file:
+            file.write(digest.digest())
+            file.writelines(parts)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(self.folder / _NAME)
+        sync_folder(self.folder)
 
     def close(self) -> None:
         """Release the lock."""
