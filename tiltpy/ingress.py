@@ -70,9 +70,9 @@ def ingress(
 
     `jump` refuses a row that lies further than that beyond all rows before it: one row
     stamped 2099 would make all others late. `schema` (pyarrow) tells the columns of an
-    input that may have no rows for long. `accepted` gives the accepted rows back, each
-    in the update that settles it: an archive over which `run` says what the session
-    said. The others are as in `bind`.
+    input that may have no rows for long. `accepted` gives the accepted rows back, once
+    and in order of time: an archive over which `run` says what the session said. The
+    others are as in `bind`.
     """
     if late not in LATE_POLICIES:
         listed = ", ".join(f"'{policy}'" for policy in LATE_POLICIES)

@@ -125,11 +125,12 @@ class Update(Mapping[str, OutputUpdate]):
 
     @cached_property
     def accepted_rows(self) -> dict[str, Any]:
-        """The accepted rows that this call settled, of inputs with `accepted=True`.
+        """The rows that outputs have had since, of inputs with `accepted=True`.
 
         A pyarrow table for each, of the columns that the query reads, in order of start
         and arrival; moved rows have their new times. A run over those of all updates
-        has the result of the session.
+        has the result of the session. A row is there once: when no earlier one can
+        come any more, and an output needs it.
         """
         accepted = self._step.accepted
         return {name: rows.table() for name, rows in accepted.items()}

@@ -25,7 +25,7 @@ _PIECE = Layout(f"<{_DIGEST}sQQI")
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class Segment:
     """A piece of a state, and where it lies."""
 
     digest: bytes
@@ -39,7 +39,7 @@ class PieceStore:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._pieces: dict[bytes, Piece] = {}
+        self._pieces: dict[bytes, Segment] = {}
 
     def write(self, state: bytes) -> bytes:
         """Write what is new of a state, durably; returns what `read` takes.
@@ -48,14 +48,14 @@ class PieceStore:
         """
         parts = [(_digest(part), part) for part in cut_content(state)]
         stay = self._choose_files({digest for digest, _ in parts})
-        pieces: dict[bytes, Piece] = {}
+        pieces: dict[bytes, Segment] = {}
         number = max((each.file for each in self._pieces.values()), default=0) + 1
         new: list[memoryview] = []
         offset = 0
         for digest, part in parts:
             known = pieces.get(digest) or self._pieces.get(digest)
             if known is None or known.file not in {*stay, number}:
-                known = Piece(digest, number, offset, len(part))
+                known = Segment(digest, number, offset, len(part))
                 new.append(part)
                 offset += len(part)
             pieces[digest] = known
@@ -93,7 +93,7 @@ class PieceStore:
 
     def read(self, listed: bytes) -> bytes:
         """Read a state from its list of pieces. `StateError` where one is damaged."""
-        pieces = [Piece(*each) for each in _PIECE.iter_unpack(listed)]
+        pieces = [Segment(*each) for each in _PIECE.iter_unpack(listed)]
         files = {piece.file: self._open(piece.file) for piece in pieces}
         try:
             parts = [self._read_piece(files[piece.file], piece) for piece in pieces]
@@ -115,7 +115,7 @@ class PieceStore:
         except OSError as error:
             raise StateError(f"{path}: not readable: {reason(error)}") from error
 
-    def _read_piece(self, file: BinaryIO, piece: Piece) -> bytes:
+    def _read_piece(self, file: BinaryIO, piece: Segment) -> bytes:
         file.seek(piece.offset)
         content = file.read(piece.length)
         if _digest(content) != piece.digest:
@@ -129,11 +129,11 @@ class PieceStore:
         return self._folder / f"{PREFIX}{number:08}"
 
 
-def _digest(part: bytes | memoryview) -> bytes:
-    return blake2b(part, digest_size=_DIGEST).digest()
+def _digest(content: bytes | memoryview) -> bytes:
+    return blake2b(content, digest_size=_DIGEST).digest()
 
 
-def _pack(piece: Piece) -> bytes:
+def _pack(piece: Segment) -> bytes:
     return _PIECE.pack(piece.digest, piece.file, piece.offset, piece.length)
 
 

@@ -52,7 +52,7 @@ class SessionStep:
     """The outcome of a call of a session.
 
     `evaluations`: the final snapshots of outputs that were computed. `late`: the late
-    rows of inputs that give them back. `accepted`: the rows that it settled, of inputs
+    rows of inputs that give them back. `accepted`: the rows that outputs had, of inputs
     that are archived. `through`: the time through which each output is final, if there
     is one. `number`: how many calls there were.
     """
