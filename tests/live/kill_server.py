@@ -27,7 +27,7 @@ from tiltpy.live.sources import tail_source
 PIECE = 1500
 """Bytes that are read at once, so that a small file comes in many batches."""
 LARGE = 4500
-"""Bytes from which on a session is in pieces: some sessions are, and some are not."""
+"""Bytes from which on a session is in segments: some sessions are, and some are not."""
 
 
 class Points:

@@ -1,7 +1,7 @@
 """The state of a live run on disk: one checkpoint, replaced as a whole.
 
 A checkpoint has the positions of all sources and sinks, and the saved session. Where
-that is large it has the list of its pieces, which lie in files of their own. It is
+that is large it has the list of its segments, which lie in files of their own. It is
 written beside the last one, made durable, and renamed over it: after a crash one of the
 two is there, whole, and the sinks have no less than it says. A lock keeps a second
 process out.
@@ -16,7 +16,7 @@ from typing import Any
 
 from tiltpy.errors import StateError
 from tiltpy.live.sinks.sink import Position
-from tiltpy.live.state_pieces import PREFIX, PieceStore
+from tiltpy.live.state_segments import PREFIX, SegmentStore
 from tiltpy.runtime.arrow.files import reason, sync_folder
 
 try:
@@ -27,7 +27,7 @@ except ImportError:  # Windows
 FORMAT = 2
 """The version of what is written here."""
 LARGE = 1 << 18
-"""Bytes from which on a saved session is written in pieces."""
+"""Bytes from which on a saved session is written in segments."""
 _MAGIC = b"tilt live checkpoint\n"
 _DIGEST = sha256().digest_size
 _NAME, _DRAFT, _LOCK = "checkpoint", "checkpoint.new", "lock"
@@ -60,7 +60,7 @@ class StateFolder:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._pieces = PieceStore(folder)
+        self._segments = SegmentStore(folder)
         self._lock: int | None = None
 
     def open(self) -> None:
@@ -128,8 +128,8 @@ class StateFolder:
                 f"{self.folder}: belongs to another query, or to one with other "
                 f"parameters or ingress options; name another folder, or {_ANEW}"
             )
-        if header["session"] == "pieces":
-            session = self._pieces.read(session)
+        if header["session"] == "segments":
+            session = self._segments.read(session)
         return Checkpoint(
             identity,
             header["sources"],
@@ -143,11 +143,11 @@ class StateFolder:
         session, kind = checkpoint.session or b"", "whole"
         try:
             if len(session) >= LARGE:
-                session, kind = self._pieces.write(session), "pieces"
+                session, kind = self._segments.write(session), "segments"
             else:
-                self._pieces.forget()
+                self._segments.forget()
             self._replace(self._encode(checkpoint, kind), session)
-            self._pieces.tidy()
+            self._segments.tidy()
         except OSError as error:
             raise StateError(
                 f"{self.folder}: no checkpoint written: {reason(error)}; mend that and "

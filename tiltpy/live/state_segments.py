@@ -1,7 +1,7 @@
-"""A large state in pieces: what a checkpoint writes are those that are new.
+"""A large state in segments: what a checkpoint writes are those that are new.
 
 Pieces lie in files, one for each checkpoint that has new ones. A file that is mostly
-out of use goes, and what is left of it is written with the next new pieces; so do the
+out of use goes, and what is left of it is written with the next new segments; so do the
 smallest files where there are many.
 """
 
@@ -17,16 +17,16 @@ from tiltpy.live.content_cuts import cut_content
 from tiltpy.runtime.arrow.files import reason, sync_folder, sync_path
 
 PREFIX = "rows-"
-"""The beginning of the names of files of pieces."""
+"""The beginning of the names of files of segments."""
 MOST_FILES = 64
 _DIGEST = 16
-_PIECE = Layout(f"<{_DIGEST}sQQI")
+_SEGMENT = Layout(f"<{_DIGEST}sQQI")
 """A digest, the number of a file, an offset in it, and a length."""
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A piece of a state, and where it lies."""
+    """A segment of a state, and where it lies."""
 
     digest: bytes
     file: int
@@ -34,8 +34,8 @@ class Segment:
     length: int
 
 
-class PieceStore:
-    """The pieces of the last state that was written to a folder, or read from it."""
+class SegmentStore:
+    """The segments of the last state that was written to a folder, or read from it."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -48,31 +48,31 @@ class PieceStore:
         """
         parts = [(_digest(part), part) for part in cut_content(state)]
         stay = self._choose_files({digest for digest, _ in parts})
-        pieces: dict[bytes, Segment] = {}
+        segments: dict[bytes, Segment] = {}
         number = max((each.file for each in self._pieces.values()), default=0) + 1
         new: list[memoryview] = []
         offset = 0
         for digest, part in parts:
-            known = pieces.get(digest) or self._pieces.get(digest)
+            known = segments.get(digest) or self._pieces.get(digest)
             if known is None or known.file not in {*stay, number}:
                 known = Segment(digest, number, offset, len(part))
                 new.append(part)
                 offset += len(part)
-            pieces[digest] = known
+            segments[digest] = known
         if new:
             path = self._path(number)
             path.write_bytes(b"".join(new))
             sync_path(path)
             sync_folder(self._folder)
-        self._pieces = pieces
-        return b"".join(_pack(pieces[digest]) for digest, _ in parts)
+        self._pieces = segments
+        return b"".join(_pack(segments[digest]) for digest, _ in parts)
 
     def _choose_files(self, needed: set[bytes]) -> set[int]:
         """Choose the files that stay: most of each is needed, and they are not many."""
         sizes: defaultdict[int, int] = defaultdict(int)
         for digest in needed:
-            if (piece := self._pieces.get(digest)) is not None:
-                sizes[piece.file] += piece.length
+            if (segment := self._pieces.get(digest)) is not None:
+                sizes[segment.file] += segment.length
         files = [n for n, size in sizes.items() if 2 * size > self._size(n)]
         files.sort(key=sizes.__getitem__, reverse=True)
         return set(files if len(files) < MOST_FILES else files[: MOST_FILES // 2])
@@ -82,7 +82,7 @@ class PieceStore:
 
     def tidy(self) -> None:
         """Remove the files that the last state does not need."""
-        needed = {self._path(piece.file) for piece in self._pieces.values()}
+        needed = {self._path(segment.file) for segment in self._pieces.values()}
         for path in self._folder.glob(f"{PREFIX}*"):
             if path not in needed:
                 path.unlink()
@@ -92,15 +92,17 @@ class PieceStore:
         self._pieces = {}
 
     def read(self, listed: bytes) -> bytes:
-        """Read a state from its list of pieces. `StateError` where one is damaged."""
-        pieces = [Segment(*each) for each in _PIECE.iter_unpack(listed)]
-        files = {piece.file: self._open(piece.file) for piece in pieces}
+        """Read a state from its list of segments. `StateError` where one is damaged."""
+        segments = [Segment(*each) for each in _SEGMENT.iter_unpack(listed)]
+        files = {segment.file: self._open(segment.file) for segment in segments}
         try:
-            parts = [self._read_piece(files[piece.file], piece) for piece in pieces]
+            parts = [
+                self._read_segment(files[segment.file], segment) for segment in segments
+            ]
         finally:
             for file in files.values():
                 file.close()
-        self._pieces = {piece.digest: piece for piece in pieces}
+        self._pieces = {segment.digest: segment for segment in segments}
         return b"".join(parts)
 
     def _open(self, number: int) -> BinaryIO:
@@ -115,13 +117,13 @@ class PieceStore:
         except OSError as error:
             raise StateError(f"{path}: not readable: {reason(error)}") from error
 
-    def _read_piece(self, file: BinaryIO, piece: Segment) -> bytes:
-        file.seek(piece.offset)
-        content = file.read(piece.length)
-        if _digest(content) != piece.digest:
+    def _read_segment(self, file: BinaryIO, segment: Segment) -> bytes:
+        file.seek(segment.offset)
+        content = file.read(segment.length)
+        if _digest(content) != segment.digest:
             raise StateError(
-                f"{self._path(piece.file)}: is damaged, the checksum of its "
-                f"{piece.length} bytes from {piece.offset} on does not fit; {WAYS_OUT}"
+                f"{self._path(segment.file)}: is damaged, the checksum of its "
+                f"{segment.length} bytes from {segment.offset} on does not fit; {WAYS_OUT}"
             )
         return content
 
@@ -133,8 +135,8 @@ def _digest(content: bytes | memoryview) -> bytes:
     return blake2b(content, digest_size=_DIGEST).digest()
 
 
-def _pack(piece: Segment) -> bytes:
-    return _PIECE.pack(piece.digest, piece.file, piece.offset, piece.length)
+def _pack(segment: Segment) -> bytes:
+    return _SEGMENT.pack(segment.digest, segment.file, segment.offset, segment.length)
 
 
 WAYS_OUT = (

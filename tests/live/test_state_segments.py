@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from tiltpy.errors import StateError
-from tiltpy.live import state_pieces
+from tiltpy.live import state_segments
 from tiltpy.live.content_cuts import LEAST, MOST, cut_content
 from tiltpy.live.state_folder import Checkpoint, Identity, StateFolder
-from tiltpy.live.state_pieces import PieceStore
+from tiltpy.live.state_segments import SegmentStore
 
 KINDS: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
     "floats": lambda draw, n: draw.normal(size=n),
@@ -36,7 +36,7 @@ def test_rows_that_move_are_not_written_again(kind: str, tmp_path: Path) -> None
     """Some rows are forgotten in front, as many come behind, with two columns."""
     draw = np.random.default_rng(3)
     rows = KINDS[kind](draw, ROWS + 30_000)
-    store = PieceStore(tmp_path)
+    store = SegmentStore(tmp_path)
     for first in range(0, 30_000, 3_001):
         before = set(tmp_path.glob("rows-*"))
         state = rows[first : first + ROWS].tobytes() + draw.bytes(1000)
@@ -44,7 +44,7 @@ def test_rows_that_move_are_not_written_again(kind: str, tmp_path: Path) -> None
         store.tidy()
         if first:
             assert written_since(tmp_path, before) < 4 * MOST < len(state)
-        assert PieceStore(tmp_path).read(listed) == state
+        assert SegmentStore(tmp_path).read(listed) == state
     held = sum(path.stat().st_size for path in tmp_path.iterdir())
     assert held < 2 * len(state) + MOST
 
@@ -59,16 +59,16 @@ def test_cuts_are_bounded_and_lose_nothing() -> None:
 
 
 def test_files_stay_few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(state_pieces, "MOST_FILES", 6)
+    monkeypatch.setattr(state_segments, "MOST_FILES", 6)
     draw = np.random.default_rng(5)
     rows = draw.bytes(4 * MOST)
-    store = PieceStore(tmp_path)
+    store = SegmentStore(tmp_path)
     for _ in range(30):
         rows = rows[2 * LEAST :] + draw.bytes(2 * LEAST)
         listed = store.write(rows)
         store.tidy()
         assert len(list(tmp_path.iterdir())) <= 6
-    assert PieceStore(tmp_path).read(listed) == rows
+    assert SegmentStore(tmp_path).read(listed) == rows
 
 
 def make_folder(folder: Path) -> tuple[Checkpoint, list[Path]]:
@@ -117,7 +117,7 @@ def test_what_a_crash_left_is_no_part_of_the_state(tmp_path: Path) -> None:
     state.open()
     state.read(ME)
     other = Checkpoint(ME, {"x": 2}, {}, np.random.default_rng(7).bytes(3 * MOST))
-    state._pieces.write(other.session or b"")
+    state._segments.write(other.session or b"")
     state.close()
     assert (tmp_path / "checkpoint").read_bytes() == listed
     assert read(tmp_path) == checkpoint
