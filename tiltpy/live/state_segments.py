@@ -39,7 +39,7 @@ class SegmentStore:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._pieces: dict[bytes, Segment] = {}
+        self._segments: dict[bytes, Segment] = {}
 
     def write(self, state: bytes) -> bytes:
         """Write what is new of a state, durably; returns what `read` takes.
@@ -49,11 +49,11 @@ class SegmentStore:
         parts = [(_digest(part), part) for part in cut_content(state)]
         stay = self._choose_files({digest for digest, _ in parts})
         segments: dict[bytes, Segment] = {}
-        number = max((each.file for each in self._pieces.values()), default=0) + 1
+        number = max((each.file for each in self._segments.values()), default=0) + 1
         new: list[memoryview] = []
         offset = 0
         for digest, part in parts:
-            known = segments.get(digest) or self._pieces.get(digest)
+            known = segments.get(digest) or self._segments.get(digest)
             if known is None or known.file not in {*stay, number}:
                 known = Segment(digest, number, offset, len(part))
                 new.append(part)
@@ -64,14 +64,14 @@ class SegmentStore:
             path.write_bytes(b"".join(new))
             sync_path(path)
             sync_folder(self._folder)
-        self._pieces = segments
+        self._segments = segments
         return b"".join(_pack(segments[digest]) for digest, _ in parts)
 
     def _choose_files(self, needed: set[bytes]) -> set[int]:
         """Choose the files that stay: most of each is needed, and they are not many."""
         sizes: defaultdict[int, int] = defaultdict(int)
         for digest in needed:
-            if (segment := self._pieces.get(digest)) is not None:
+            if (segment := self._segments.get(digest)) is not None:
                 sizes[segment.file] += segment.length
         files = [n for n, size in sizes.items() if 2 * size > self._size(n)]
         files.sort(key=sizes.__getitem__, reverse=True)
@@ -82,14 +82,14 @@ class SegmentStore:
 
     def tidy(self) -> None:
         """Remove the files that the last state does not need."""
-        needed = {self._path(segment.file) for segment in self._pieces.values()}
+        needed = {self._path(segment.file) for segment in self._segments.values()}
         for path in self._folder.glob(f"{PREFIX}*"):
             if path not in needed:
                 path.unlink()
 
     def forget(self) -> None:
         """Have no state: the next one is written as a whole."""
-        self._pieces = {}
+        self._segments = {}
 
     def read(self, listed: bytes) -> bytes:
         """Read a state from its list of segments. `StateError` where one is damaged."""
@@ -102,7 +102,7 @@ class SegmentStore:
         finally:
             for file in files.values():
                 file.close()
-        self._pieces = {segment.digest: segment for segment in segments}
+        self._segments = {segment.digest: segment for segment in segments}
         return b"".join(parts)
 
     def _open(self, number: int) -> BinaryIO:
@@ -123,7 +123,8 @@ class SegmentStore:
         if _digest(content) != segment.digest:
             raise StateError(
                 f"{self._path(segment.file)}: is damaged, the checksum of its "
-                f"{segment.length} bytes from {segment.offset} on does not fit; {WAYS_OUT}"
+                f"{segment.length} bytes from {segment.offset} on does not fit; "
+                f"{WAYS_OUT}"
             )
         return content
 
