@@ -1,5 +1,7 @@
 """Windows that are folded into panes before rows move: bits as locally, on any rows.
 
+Spark folds them by aggregates of its own where every reduction has a condition.
+
 Rows come in 1 to 16 partitions, some of them empty, in any order, with ties, nulls,
 NaNs and both zeros; keys are numbers or texts, a null among them.
 """
@@ -10,7 +12,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sql
 
 import tiltpy as tilt
 from tests.compare import same_number
@@ -31,9 +35,20 @@ ELEMENTS = (
     "max({}.f)",
     "max({}.g)",
     "min(v.f * 2.0 for v in {} if v.b)",
+    "sum(v.i != φ ? v.i : 9007199254740993 for v in {})",
     "max({}.i)",
     "any({}.b)",
     "all({}.b)",
+)
+SELECTIVE = (
+    "count(v for v in {} if v.i > 2)",
+    "count(v for v in {} if !(v.f <= 0.25) || v.b)",
+    "sum(v.b for v in {} if v.i != φ)",
+    "sum(v.i for v in {} if v.i in (1, 3, 8))",
+    "max(v.b ? v.g : φ for v in {})",
+    "min(v.f for v in {} if v.i == φ || v.b)",
+    "any(v.b for v in {} if v.f > -0.5)",
+    "all(v.b for v in {} if v.f != 0.25)",
 )
 SCALAR = ("count({})", "min({})", "max({})", "count(v for v in {} if v > 0.0)")
 
@@ -44,12 +59,13 @@ def draw_query(random: Random) -> tuple[str, bool]:
     hop = pane * random.randint(1, 3)
     offset = random.randrange(hop)
     scalar = random.random() < 0.3
+    elements = SCALAR if scalar else random.choice((ELEMENTS, SELECTIVE))
     fields = []
     for number in range(random.randint(1, 5)):
         high = -pane * random.choice((0, 0, 1))
         low = high - pane * random.randint(1, 4)
         bounds = f"w{low:+} : w{high:+}"
-        element = random.choice(SCALAR if scalar else ELEMENTS)
+        element = random.choice(elements)
         fields.append(f"o{number} = {element.format(f'~x[{bounds}]')}")
     kind = "f64" if scalar else "{f: f64, g: f32, i: i64, b: bool}"
     return (
@@ -108,6 +124,68 @@ def test_random_windows_have_the_bits_of_a_local_run(
             alike = (same_number(a, b, 0.0) for a, b in zip(one, other, strict=True))
             assert all(alike), (seed, text, row, one, other)
     assert folded == (DEEPER if deep else CASES)
+
+
+def by_spark(frame: DataFrame) -> bool:
+    """Return whether Spark's own aggregates fold the rows."""
+    plan = frame._jdf.queryExecution().toString()
+    assert "MapInArrow" in plan
+    return "Aggregate" in plan
+
+
+def check(
+    spark: SparkSession, text: str, rows: pa.Table, *, folded_by_spark: bool = True
+) -> None:
+    """Compare with a local run, and see who folds."""
+    frame = spark.createDataFrame(rows).repartition(3)
+    ours = frame.transform(tilt_transform(text))
+    assert by_spark(ours) == folded_by_spark
+    left = ours.toArrow()
+    meant = tilt.parse(text).run(x=rows).to_arrow().cast(left.schema)
+    assert sorted(map(repr, left.to_pylist())) == sorted(map(repr, meant.to_pylist()))
+
+
+def test_sums_of_64_bits_wrap(spark: SparkSession) -> None:
+    values = [2**63 - 1, 2**63 - 1, 5, -(2**63), -(2**63), -1, 2**62, 2**62, 0, 7, None]
+    rows = pa.table({"k": [1] * 11, "ts": range(11), "x": pa.array(values)})
+    query = "input x by k : i64 time ts point\nw = TDom(-∞, ∞, 3)\n"
+    check(
+        spark,
+        query + "~out[w] = sum(v for v in ~x[w-3 : w] if v != 5)\noutput ~out\n",
+        rows,
+    )
+
+
+def test_times_are_exact_before_and_after_1970(spark: SparkSession) -> None:
+    stamps = [-(10**15) - 1, -1, 0, 1, 999_999, 10**6, 10**15 + 1]
+    x = pa.array([1.0, -0.0, 0.0, float("nan"), 5.0, -7.0, 2.5], pa.float32())
+    k = pa.array([0.0, -0.0, float("nan"), float("nan"), 0.0, None, None])
+    for kind in (pa.timestamp("us", "UTC"), pa.timestamp("us")):
+        rows = pa.table({"k": k, "ts": pa.array(stamps).cast(kind), "x": x})
+        query = "unit us\ninput x by k : f32 time ts point\nw = TDom(-∞, ∞, 1s)\n"
+        window = "v for v in ~x[w-1s : w] if !(v > 2.0)"
+        body = f"{{ n = count({window}), a = min({window}), b = max({window}) }}"
+        body = f"count({window}) > 0 ? {body} : φ"
+        check(spark, query + f"~out[w] = {body}\noutput ~out\n", rows)
+
+
+def test_tasks_fold_what_spark_would_compute_otherwise(spark: SparkSession) -> None:
+    rows = pa.table({"k": [1, 1, 2], "ts": [1, 2, 9], "x": [2**62, 3, None]})
+    query = "input x by k : i64 time ts point\nw = TDom(-∞, ∞, 5)\n~out[w] = "
+    for body in ("max(v * 4 for v in {} if v > 1)", "min({})"):
+        text = f"{query}{body.format('~x[w-5 : w]')}\noutput ~out\n"
+        check(spark, text, rows, folded_by_spark=False)
+
+
+def test_a_row_without_a_value_may_not_lack_a_time(spark: SparkSession) -> None:
+    frame = spark.createDataFrame([(1, None, None), (1, 2, 3)], "k int, ts long, x int")
+    query = "input x by k : i32 time ts point\nw = TDom(-∞, ∞, 5)\n"
+    query += "~out[w] = count(v for v in ~x[w-5 : w] if v > 1)\noutput ~out\n"
+    with pytest.raises(PySparkException, match="input 'x', column 'ts': the time is"):
+        frame.transform(tilt_transform(query)).collect()
+    far = frame.where("x = 3").withColumn("ts", sql.lit(-(2**62)))
+    with pytest.raises(PySparkException, match="a time is too far from 0"):
+        far.transform(tilt_transform(query)).collect()
 
 
 @pytest.mark.parametrize(

@@ -101,8 +101,10 @@ def _moves_on_spark(source: Query) -> Iterator[str]:
         split = split_into_panes(query, name)
         if isinstance(split, Refusal):
             yield f"~{name}: rows are moved: {split.reason}"
-        else:
-            yield f"~{name}: rows are folded into panes, whose states are moved"
+            continue
+        yield f"~{name}: rows are folded into panes, whose states are moved"
+        if split.is_selective:
+            yield f"~{name}: Spark's own aggregates fold, if it has the conditions"
 
 
 def _passes(source: Query, compiled: QueryKernels) -> Iterator[tuple[str, str]]:

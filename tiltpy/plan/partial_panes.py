@@ -70,6 +70,30 @@ class PartialPanes:
     merge: Query
     states: str
 
+    @property
+    def tdom(self) -> TDom:
+        """The panes, as the cells of a time domain."""
+        return self.partials.definitions[0].tdom
+
+    @property
+    def is_selective(self) -> bool:
+        """Tell whether all reductions have conditions on the rows that they take.
+
+        Spark's own aggregates are quicker for few rows, kernels for many.
+        """
+        return all(
+            isinstance(node.element, If) and isinstance(node.element.otherwise, Phi)
+            for node in self.reductions
+        )
+
+    @property
+    def reductions(self) -> tuple[Reduce, ...]:
+        """The reductions over a pane that make the states, in order of the fields."""
+        body = self.partials.definitions[0].body
+        assert isinstance(body, If)
+        assert isinstance(body.then, MakeStruct)
+        return tuple(node for node in body.then.fields if isinstance(node, Reduce))
+
 
 def split_into_panes(query: Query, output: str) -> PartialPanes | Refusal:
     """Split a query of one output into partial states and their merge, or refuse it.

@@ -1,6 +1,8 @@
-"""Tasks that fold their rows into states by key and pane, before any row is moved.
+"""Rows that are folded into states by key and pane, before any of them is moved.
 
-A frame of states has the keys and the columns of the states (`c0_0`, ...).
+Spark's own aggregates fold where they find our bits: then no row comes to Python. Else
+tasks of ours do. A frame of states has the keys and the columns of the states (`c0_0`,
+...).
 """
 
 from collections.abc import Callable, Iterator
@@ -13,11 +15,12 @@ from pyspark.sql import types as spark
 from tiltpy.ir.nodes import Query
 from tiltpy.ir.print.query import format_query
 from tiltpy.lifetimes import Interval
-from tiltpy.plan.nodes import Refusal
+from tiltpy.plan.nodes import Misfit, Refusal
 from tiltpy.plan.partial_panes import PartialPanes, split_into_panes
 from tiltpy.runtime.arrow.timestamps import OutputStamp
 from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.results.output_table import OutputTable
+from tiltpy.spark.fold_in_sql import fold_in_sql
 from tiltpy.spark.shuffle_rows import NumberedInput
 from tiltpy.spark.spill import collect_tables
 from tiltpy.spark.types import spark_schema
@@ -49,10 +52,8 @@ def fold_panes(
     kind = split.partials.type_of(split.states)
     schema = OutputTable(split.states, kind, [], stamp).schema
     slots = tuple(f"c0_{number}" for number in range(len(schema)))
-    rows = source.rows()
-    fields = [rows.schema[key] for key in source.keys]
-    for slot, field in zip(slots, spark_schema(schema), strict=True):
-        fields.append(spark.StructField(slot, field.dataType))
+    types = zip(slots, spark_schema(schema), strict=True)
+    fields = [spark.StructField(slot, field.dataType) for slot, field in types]
     folding = replace(
         task,
         text=format_query(split.partials),
@@ -71,8 +72,16 @@ def fold_panes(
         (),
         columns.declared_at,
     )
-    folded = rows.mapInArrow(fold_worker(folding), spark.StructType(fields))
-    return folded, replace(task, text=format_query(split.merge), inputs=(states,))
+    merging = replace(task, text=format_query(split.merge), inputs=(states,))
+    try:
+        return fold_in_sql(split, source, spark.StructType(fields)), merging
+    except Misfit:
+        rows = source.rows()
+        keys = [rows.schema[key] for key in source.keys]
+        folded = rows.mapInArrow(
+            fold_worker(folding), spark.StructType([*keys, *fields])
+        )
+        return folded, merging
 
 
 def fold_worker(task: SparkTask) -> Callable[[Batches], Batches]:

@@ -74,6 +74,16 @@ class NumberedInput:
             *columns,
         )
 
+    def select_events(self, stamp: Column, columns: Sequence[Column]) -> DataFrame:
+        """Select the rows that are events, with their keys.
+
+        The stamps of the others are looked at as well: they may have an error.
+        """
+        frame = self.source.frame
+        if self.source.payload_name is not None:
+            frame = frame.where(self._is_event() | stamp.isNull())
+        return frame.select(*self._key_columns(), stamp, *columns)
+
     def _key_columns(self) -> list[Column]:
         columns = []
         for slot, name in zip(self.keys, self.source.declared.keys, strict=True):

@@ -3,6 +3,8 @@
 A stamp that does not fit is reported by the worker that reads the row.
 """
 
+from dataclasses import dataclass
+
 from pyspark.sql import Column
 from pyspark.sql import functions as sql
 from pyspark.sql import types as spark
@@ -24,6 +26,41 @@ def ticks(column: Column, kind: spark.DataType, tick: Unit | None) -> Column:
             return _scale(sql.unix_date(column), DAY, tick)
         case _:
             return _within(column.cast("long"), MAX_TIME)
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The least and the greatest ticks of a stamp, and what is said of any other."""
+
+    low: int
+    high: int
+    error: str
+
+
+def whole_ticks(
+    column: Column, kind: spark.DataType, tick: Unit | None, bounds: Bounds
+) -> Column | None:
+    """Convert a time column to ticks; None where a tick may have several stamps.
+
+    A stamp out of bounds is an error when the row is read.
+    """
+    match kind:
+        case spark.TimestampType():
+            count, unit = sql.unix_micros(column), MICROSECOND
+        case spark.TimestampNTZType():
+            count, unit = _wall_clock(column), MICROSECOND
+        case spark.DateType():
+            count, unit = sql.unix_date(column).cast("long"), DAY
+        case _:
+            count, unit = column.cast("long"), 1
+    length = NANOSECONDS[tick] if tick and unit > 1 else unit
+    if unit < length:
+        return None
+    factor = unit // length
+    refused = sql.raise_error(sql.lit(bounds.error)).cast("long")
+    fits = count.between(-(-bounds.low // factor), bounds.high // factor)
+    checked = sql.when(fits, count).otherwise(refused)
+    return checked if factor == 1 else checked * factor
 
 
 def _wall_clock(column: Column) -> Column:
