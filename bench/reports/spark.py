@@ -3,7 +3,9 @@
 A cached DataFrame goes to a `noop` sink: nothing is read from files, and nothing is
 written. *Moving* sends the same rows the same way without a query: by key to a Python
 process and back; *sorted*: put in order by Spark on the way. What of our time moving
-takes is spent outside our kernels. The session is one as `tilt run` starts it.
+takes is spent outside our kernels. The session is one as `tilt run` starts it. Seconds
+are of wall time; `by processor` is Spark/tiltpy by the processor time of the JVM and
+all Python processes.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,11 +15,12 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from bench.measure import BenchOptions
 from bench.peers.spark.jobs import JOBS, Job
+from bench.process_tree import processor_seconds
 from bench.timing import Runner, Spread, speedup, take_turns
 from bench.workloads.streams import Workload
 from tiltpy.spark import tilt_transform
@@ -40,7 +43,7 @@ def lines(chosen: Sequence[Workload] | None, options: BenchOptions) -> Iterator[
     events, turns = min(options.events, MOST), min(options.repeat, TURNS)
     names = (TILTPY, SPARK, MOVING, SORTED)
     yield f"seconds, {events:,} rows, {MASTER}, {turns} turns"
-    heads = [*names, "Spark/tiltpy", "outside"]
+    heads = [*names, "Spark/tiltpy", "by processor", "outside"]
     yield f"{'':<{NAME}}" + "".join(f"{head:>{CELL}}" for head in heads)
     with (
         TemporaryDirectory(prefix="tiltpy-bench-") as folder,
@@ -80,21 +83,34 @@ def _line(job: Job, frame: DataFrame, repeat: int) -> str:
         return f"{job.name:<{NAME}} {wrong}"
     moved = frame.repartition("k")
     sorted_rows = moved.sortWithinPartitions("k", "ts")
-    turns = take_turns(
-        {
-            TILTPY: _to_nowhere(ours),
-            SPARK: _to_nowhere(theirs),
-            MOVING: _to_nowhere(moved.mapInArrow(_same, frame.schema)),
-            SORTED: _to_nowhere(sorted_rows.mapInArrow(_same, frame.schema)),
-        },
-        repeat,
-    )
+    runners = {
+        TILTPY: _Counted(_to_nowhere(ours)),
+        SPARK: _Counted(_to_nowhere(theirs)),
+        MOVING: _Counted(_to_nowhere(moved.mapInArrow(_same, frame.schema))),
+        SORTED: _Counted(_to_nowhere(sorted_rows.mapInArrow(_same, frame.schema))),
+    }
+    turns = take_turns(runners, repeat)
     seconds = [Spread(tuple(one.wall for one in each)) for each in turns.values()]
     times = speedup(turns[TILTPY], turns[SPARK], one_thread=False)
+    processor = [runners[name].seconds[1:] for name in (SPARK, TILTPY)]
+    by_processor = Spread(tuple(a / b for a, b in zip(*processor, strict=True)))
     outside = speedup(turns[TILTPY], turns[MOVING], one_thread=False)
     cells = [one.show() for one in seconds]
-    cells += [times.show(), f"{100 * outside.median:.0f} %"]
+    cells += [times.show(), by_processor.show(), f"{100 * outside.median:.0f} %"]
     return f"{job.name:<{NAME}}" + "".join(f"{cell:>{CELL}}" for cell in cells)
+
+
+class _Counted:
+    """A runner; each of its runs adds its processor seconds to `seconds`."""
+
+    def __init__(self, runner: Runner) -> None:
+        self.runner = runner
+        self.seconds: list[float] = []
+
+    def __call__(self) -> None:
+        before = processor_seconds()
+        self.runner()
+        self.seconds.append(max(processor_seconds() - before, 0.01))
 
 
 def _same(batches: Batches) -> Batches:
@@ -108,7 +124,7 @@ def _to_nowhere(frame: DataFrame) -> Runner:
 def _difference(ours: DataFrame, theirs: DataFrame, *, exact: bool) -> str | None:
     """Count the results that differ; one in 100,000 may where sums round."""
     left, right = (
-        frame.select("k", "end", sql.col("out").alias(name))
+        frame.select("k", "end", _payload(frame).alias(name))
         for frame, name in ((ours, "ours"), (theirs, "theirs"))
     )
     same = sql.col("ours").eqNullSafe(sql.col("theirs"))
@@ -119,3 +135,9 @@ def _difference(ours: DataFrame, theirs: DataFrame, *, exact: bool) -> str | Non
     if found["other"] > (0 if exact else found["all"] * 1e-5):
         return f"{found['other']:,} of {found['all']:,} results differ"
     return None
+
+
+def _payload(frame: DataFrame) -> Column:
+    """Make one column of all but the key and the times."""
+    names = [name for name in frame.columns if name not in ("k", "start", "end")]
+    return sql.struct(*names)

@@ -14,14 +14,20 @@ from bench.workloads.layouts import KINDS, LARGEST
 SYMBOLS = 100
 PANE = 10_000
 """Events in a window of the Yahoo query."""
+INSTRUMENTS = 1_000
+"""Symbols of the bars."""
+BAR = 300_000_000
+"""Microseconds of a bar: five minutes."""
+DAY = 23_400_000_000
+"""Microseconds in which an exchange is open."""
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A query, its rows (columns `k`, `ts`, `x`), and the same by Spark.
+    """A query, its rows (columns `k`, `ts` and a payload), and the same by Spark.
 
-    `theirs` gives columns `k`, `end` and `out`, as our result has them. `exact`: both
-    find the same to the bit.
+    `theirs` gives columns `k`, `end` and those of the payload, as our result has them.
+    `exact`: both find the same to the bit.
     """
 
     name: str
@@ -55,6 +61,21 @@ def _views(events: int, random: np.random.Generator) -> pa.Table:
             "k": random.integers(0, SYMBOLS, events),
             "ts": np.arange(1, events + 1),
             "x": random.integers(0, KINDS, events, dtype=np.int32),
+        }
+    )
+
+
+def _trades(events: int, random: np.random.Generator) -> pa.Table:
+    """Of a symbol drawn for each, over a day; no two of them at one time."""
+    times = np.cumsum(random.integers(1, max(2, 2 * DAY // events), events))
+    names = pa.array([f"S{number:04}" for number in range(INSTRUMENTS)])
+    symbols = names.take(pa.array(random.integers(0, INSTRUMENTS, events)))
+    return pa.table(
+        {
+            "k": symbols,
+            "ts": times,
+            "price": random.integers(1, LARGEST + 1, events) / 8,
+            "size": random.integers(1, 1000, events),
         }
     )
 
@@ -110,9 +131,35 @@ w = TDom(-∞, ∞, {PANE})
 output ~out
 """
 
+
+def _bars(frame: DataFrame) -> DataFrame:
+    end = (sql.ceil(frame.ts / BAR) * BAR).alias("end")
+    return frame.groupBy("k", end).agg(
+        sql.min_by("price", "ts").alias("open"),
+        sql.max("price").alias("high"),
+        sql.min("price").alias("low"),
+        sql.max_by("price", "ts").alias("close"),
+        sql.sum("size").alias("volume"),
+    )
+
+
+BARS = f"""\
+input x by k : {{ price: f64, size: i64 }} time ts point
+w = TDom(-∞, ∞, {BAR})
+~out[w] = count(~x[w-{BAR} : w]) == 0 ? φ : {{
+    open = first(~x[w-{BAR} : w].price),
+    high = max(~x[w-{BAR} : w].price),
+    low = min(~x[w-{BAR} : w].price),
+    close = last(~x[w-{BAR} : w].price),
+    volume = sum(~x[w-{BAR} : w].size)
+}}
+output ~out
+"""
+
 JOBS = (
     Job("trading, 20 and 50", _trading(20, 50), _samples, _averages(20, 50)),
     Job("trading, 400 and 1,000", _trading(400, 1000), _samples, _averages(400, 1000)),
     Job("fraud by customer", FRAUD, _payments, _unusual, exact=False),
     Job("Yahoo by campaign", YAHOO, _views, _counted),
+    Job("bars by symbol", BARS, _trades, _bars),
 )
