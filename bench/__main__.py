@@ -33,6 +33,7 @@ from bench.reports import (
     pieces,
     reorder,
     scaling,
+    soak,
     threads,
 )
 from bench.reports.offpath import OffPathTable
@@ -71,6 +72,7 @@ FIGURES = {
     "live": live.lines,
     "pieces": pieces.lines,
     "reorder": reorder.lines,
+    "soak": soak.lines,
     "spark": _on_spark,
 }
 

@@ -6,7 +6,7 @@ import pytest
 import tiltpy as tilt
 from bench.measure import BenchOptions
 from bench.peers import bytewax_windows
-from bench.reports import live
+from bench.reports import live, soak
 from bench.workloads.live import ARRIVALS, LIVE, WINDOW, LiveWorkload
 
 
@@ -44,3 +44,16 @@ def test_there_is_a_line_for_each_workload_and_loop(
         assert sum(line.startswith(workload.name) for line in found) >= 4
     assert "wrong" not in "".join(found)
     assert any(" / " in line for line in found[-len(LIVE) :])
+
+
+@pytest.mark.parametrize("workload", LIVE, ids=lambda each: each.name)
+def test_the_state_of_a_soak_is_flat(
+    workload: LiveWorkload, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(soak, "ROWS", 4_000)
+    options = BenchOptions(80_000, 2, 1, (1,), ())
+    seen = list(soak.soak(workload, ARRIVALS[1], options))
+    assert [rows for rows, _, _ in seen] == list(range(8_000, 80_001, 8_000))
+    assert all(late == 0 for _, late, _ in seen)
+    sizes = [state for _, _, state in seen]
+    assert max(sizes[5:]) < 1.2 * max(sizes[:5])
