@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ import pytest
 import tiltpy as tilt
 from tiltpy.errors import DataError, TiltError
 from tiltpy.live import sources
-from tiltpy.live.sources import file_source, tail_source
+from tiltpy.live.sources import file_source, folder_source, tail_source
 from tiltpy.live.sources.file_source import FileSource
 from tiltpy.live.sources.folder_source import FolderSource
 from tiltpy.live.sources.pipe_source import PipeSource, Resume
@@ -90,7 +91,7 @@ class Reader:
 
     def wait_for(self, count: int) -> list[dict[str, Any]]:
         """Wait until so many rows have come."""
-        for _ in range(1000):
+        for _ in range(6000):
             rows = rows_of(list(self.batches))
             if len(rows) >= count or self.error is not None:
                 return rows
@@ -101,12 +102,12 @@ class Reader:
         """Stop the source; the error with which it ended."""
         assert isinstance(self._source, ClosableSource)
         self._source.close()
-        self._thread.join(10)
+        self._thread.join(60)
         assert not self._thread.is_alive()
         return self.error
 
     def wait_for_error(self) -> str:
-        self._thread.join(10)
+        self._thread.join(60)
         assert isinstance(self.error, DataError)
         return str(self.error)
 
@@ -352,20 +353,42 @@ def test_a_folder_is_read_in_order_of_names(
     assert [row["t"] for row in rows_of(batches_of(only))] == [5, 6]
 
 
-def test_files_that_arrive_are_read_once_they_are_complete(tmp_path: Path) -> None:
+def test_files_that_arrive_are_read_once_they_are_complete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a clock of the test: a file is complete ten seconds after its change."""
+    now = 0.0
+    clock = SimpleNamespace(monotonic=lambda: now, time=lambda: 0.0)
+    monkeypatch.setattr(folder_source, "time", clock)
     folder = tmp_path / "in"
     folder.mkdir()
-    source = sources.folder(folder, settled=0.3)
+    source = sources.folder(folder, settled=10)
     reader = Reader(source)
+
+    def wait_until_seen(name: str) -> None:
+        size = (folder / name).stat().st_size
+        for _ in range(6000):
+            if source._sizes.get(name, ())[:1] == (size,):
+                return
+            time.sleep(0.01)
+        raise AssertionError(f"nobody looked at {name}")
+
     (folder / "1.csv").write_text("t,x\n1,1\n")
+    wait_until_seen("1.csv")
+    now += 10
     reader.wait_for(1)
     with (folder / "2.csv").open("w") as file:
         file.write("t,x\n2,1\n")
         file.flush()
         pq.write_table(pa.table({"t": [4], "x": [1]}), tmp_path / "3")
         (tmp_path / "3").rename(folder / "3.parquet")
-        time.sleep(0.15)
+        wait_until_seen("2.csv")
+        now += 9
         file.write("3,1\n")
+    wait_until_seen("2.csv")
+    now += 9
+    assert [row["t"] for row in reader.wait_for(1)] == [1]
+    now += 1
     assert [row["t"] for row in reader.wait_for(4)] == [1, 2, 3, 4]
     assert reader.end() is None
 
@@ -572,6 +595,6 @@ def test_without_notifications_files_are_looked_at_again(
     folder = tmp_path / "in"
     folder.mkdir()
     reader = Reader(FolderSource(folder, settled=0))
-    (folder / "1.csv").write_text("t,x\n1,1\n")
-    assert reader.wait_for(1) == [{"t": 1, "x": 1}]
+    path.rename(folder / "1.csv")  # complete at once, unlike one that is written there
+    assert reader.wait_for(2) == [{"t": 1, "x": 1}, {"t": 2, "x": 1}]
     assert reader.end() is None

@@ -1,6 +1,7 @@
 """The package needs nothing that macOS or Windows has not, as far as Linux can show."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -52,6 +53,13 @@ def test_the_cache_is_where_the_system_has_them(
     store = disk_store.user_store()
     assert store is not None
     assert store.folder == tmp_path / expected / "tiltpy" / "compiled"
+
+
+def test_no_group_is_repeated_possessively() -> None:
+    """Python before 3.11.5 matches `(?:...)*+` wrongly, and Debian 12 has 3.11.2."""
+    for path in (ROOT / "tiltpy").rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        assert not re.search(r"\)([*+?]|\{[\d,]+\})\+", text), path
 
 
 def test_texts_are_read_and_written_in_utf_8() -> None:

@@ -431,6 +431,7 @@ def test_a_command(tmp_path: Path, number: signal.Signals) -> None:
         "import os, signal, sys, tiltpy.cli.run as run\n"
         "from tiltpy.cli.main import main\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"  # as without nohup
         "read = run.read_run_options\n"
         "def reads(*given, **more):\n"
         "    os.write(1, b'ready\\n'); return read(*given, **more)\n"

@@ -14,7 +14,7 @@ from tiltpy.source import Span
 from tiltpy.types import NANOSECONDS, Unit
 
 _PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|ms|s|m|h|d)")
-_WHOLE = re.compile(rf"(?:{_PART.pattern})++")
+_WHOLE = re.compile(rf"(?:{_PART.pattern})+")
 _NUMBER = re.compile(r"(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 _TOKEN = re.compile(
     r"""(?P<blank>(?:[ \t\r\n\f]|\#[^\n]*)+)
-      | (?P<string>"(?:[^"\\\n]++|\\.)*+"?)
+      | (?P<string>"[^"\\\n]*(?:\\.[^"\\\n]*)*"?)
       | (?P<word>~?[^\W\d]\w*'*)
       | (?P<number>\.?\d[\w.]*)
       | (?P<open>[(\[{])

@@ -27,7 +27,7 @@ from tiltpy.limits import (
 from tiltpy.messages import article
 from tiltpy.source import Source, Span
 
-_TOKEN = re.compile(r'\w++|"(?:[^"\\\n]++|\\.)*+|#[^\n]*+|[^\s\w"#]|"')
+_TOKEN = re.compile(r'\w+|"[^"\\\n]*(?:\\.[^"\\\n]*)*|#[^\n]*|[^\s\w"#]|"')
 _HALF = re.compile("[\ud800-\udfff]")
 _WAY = "split the query in two: the outputs of one can be the inputs of the other"
 _WAYS = {

@@ -134,9 +134,12 @@ def find_end_of_rows(text: bytes, delimiter: str | None = None) -> int:
     """
     if delimiter is None or b'"' not in text:
         return text.rfind(b"\n") + 1
-    rows = _rows_pattern(delimiter).match(text)
-    assert rows is not None
-    return rows.end()
+    end = 0
+    for row in _row_pattern(delimiter).finditer(text):
+        if row.start() != end:  # it begins inside of one that is not complete
+            break
+        end = row.end()
+    return end
 
 
 def find_first_row(text: bytes, delimiter: str) -> int:
@@ -146,16 +149,15 @@ def find_first_row(text: bytes, delimiter: str) -> int:
 
 
 @cache
-def _rows_pattern(delimiter: str) -> re.Pattern[bytes]:
-    return re.compile(b"(?:" + _row_pattern(delimiter).pattern + b")*+")
-
-
-@cache
 def _row_pattern(delimiter: str) -> re.Pattern[bytes]:
+    """Match a row in one way only: Python before 3.11.5 repeats no group possessively.
+
+    The quote that ends a value is one that no other follows.
+    """
     sign = re.escape(delimiter).encode()
-    rest = b"[^" + sign + b"\n]*+"
-    value = b'(?:"(?:[^"]++|"")*+"' + rest + b'|(?!")' + rest + b")"
-    return re.compile(value + b"(?:" + sign + value + b")*+\n")
+    rest = b"[^" + sign + b"\n]*"
+    value = b'(?:"[^"]*(?:""[^"]*)*"(?!")' + rest + b'|(?!")' + rest + b")"
+    return re.compile(value + b"(?:" + sign + value + b")*\n")
 
 
 def _type_columns(
