@@ -1,5 +1,6 @@
 """Options of the test run, and what all tests may rely on."""
 
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -7,6 +8,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from tests import covering
 from tests.costs import set_default_costs
 from tiltpy.compiler import stages
 
@@ -38,6 +40,21 @@ def pytest_configure(config: pytest.Config) -> None:
         folder = TemporaryDirectory(prefix="tiltpy-cache-")
         os.environ["XDG_CACHE_HOME"] = folder.name
         config.add_cleanup(folder.cleanup)
+
+
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> None:
+    """Leave out what tests marked `covering` can do without, but in a deep run."""
+    if not config.getoption("--deep"):
+        covering.leave_out(config, items)
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector the modules and tests, which stay to the end."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000, 20, 20)
 
 
 @pytest.fixture

@@ -30,9 +30,9 @@ from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.runtime.ingest.read_input import ingest
 from tiltpy.runtime.results.output_table import OutputTable
 
-CASES = 80
+CASES = 40
 BATCH = 20
-DEEPER = 40
+DEEPER = 80
 
 
 class Resumed:

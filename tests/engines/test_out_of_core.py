@@ -177,19 +177,19 @@ def in_slices(table: pa.Table, rows: int) -> Iterator[pa.Table]:
 @pytest.mark.parametrize("batch", range(8))
 def test_streamed_runs_equal_the_interpreter(batch: int, *, deep: bool) -> None:
     """Whatever the batches, the spans, the nulls and the kernels."""
-    for seed in range(batch, 20_000 if deep else 200, 8):
+    for seed in range(batch, 20_000 if deep else 80, 8):
         check_streamed(random_case(seed, exact=True, specials=seed % 3 == 0), seed)
 
 
 def test_streams_of_made_strings_equal_the_interpreter(*, deep: bool) -> None:
     """Whatever dictionary a batch has, and whatever it makes of it."""
-    for seed in range(2000 if deep else 40):
+    for seed in range(2000 if deep else 20):
         check_streamed(random_text_case(seed, exact=True), seed)
 
 
 def test_streams_with_open_windows_equal_the_interpreter(*, deep: bool) -> None:
     checked = 0
-    for seed in range(20_000 if deep else 120):
+    for seed in range(20_000 if deep else 60):
         case = random_open_case(seed)
         if case is not None and seed % 3 == 0:
             case = random_present_case(seed, opened=True)
@@ -297,7 +297,7 @@ def test_rows_are_cut_where_later_ones_hide_them(vector: bool | None) -> None:
     events = [Event(*time, number / 2) for number, time in enumerate(times)]
     case = Case(query, {"n": events}, None, None)
     expected = interpret(query, case.events)
-    for seed in range(12):
+    for seed in range(6):
         setting = Setting(chunk=1, vector=vector)
         found = run_streamed(case, setting, Random(seed))  # noqa: S311
         assert_same(found, expected, query, exact=True)

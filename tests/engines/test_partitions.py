@@ -25,9 +25,9 @@ from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.runtime.ingest.read_input import ingest
 
-CASES = 80
+CASES = 40
 BATCH = 20
-DEEPER = 40
+DEEPER = 80
 
 
 class Pieces:

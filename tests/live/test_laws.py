@@ -43,17 +43,17 @@ from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.results.output_table import OutputTable
 
 NUMBERS = {
-    "plain": 40,
-    "rows": 30,
+    "plain": 20,
+    "rows": 15,
     "folds": 10,
     "regular": 10,
-    "open": 20,
-    "open rows": 20,
+    "open": 10,
+    "open rows": 10,
 }
 """The number of cases of each kind, by key."""
 UNKEYED = {"plain": 30, "rows": 20, "open": 10, "open rows": 10}
 TIMELINES = 25
-DEEPER = 50
+DEEPER = 100
 CHECKS = 3
 """The number of comparisons with the interpreter before a session ends."""
 Snapshots = dict[Key, list[Snapshot]]

@@ -362,7 +362,7 @@ def test_files_that_arrive_are_read_once_they_are_complete(
     monkeypatch.setattr(folder_source, "time", clock)
     folder = tmp_path / "in"
     folder.mkdir()
-    source = sources.folder(folder, settled=10)
+    source = FolderSource(folder, settled=10)
     reader = Reader(source)
 
     def wait_until_seen(name: str) -> None:

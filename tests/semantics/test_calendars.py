@@ -28,7 +28,7 @@ from tiltpy.ir.verify.invariants import verify_source
 from tiltpy.types import STEPS, Calendar
 from tiltpy.zones import zone_table
 
-CASES, BATCH, DEEPER = 80, 20, 100
+CASES, BATCH, DEEPER = 40, 20, 200
 STREAMED = PARTITIONED = 30
 ZONES = sorted(available_timezones())
 DAY = 86400

@@ -21,7 +21,7 @@ from tests.semantics.test_properties import check
 from tiltpy.frontend.parse import parse
 from tiltpy.ir.print.query import format_query
 
-RANDOM, BATCH, DEEPER = 20, 10, 100
+RANDOM, BATCH, DEEPER = 10, 10, 200
 ROWS = 20_000
 
 

@@ -101,6 +101,7 @@ FOLDS = [r.name for r in REDUCTIONS.values() if not r.whole and r.result != "boo
 INTRUDERS = {500: 1e30, 900: math.nan, 1300: math.inf, 1700: -math.inf, 1702: -1e308}
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("kind", LAYOUTS)
 @pytest.mark.parametrize("size", [1, 3, 7, 100])
 def test_what_has_left_a_window_leaves_no_trace(kind: int, size: int) -> None:

@@ -77,6 +77,7 @@ def parsed(text: str, options: tilt.CompileOptions) -> tilt.CompiledQuery:
     return tilt.parse(text, options=options)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("stream", STREAMS)
 @pytest.mark.parametrize(("precision", "offset"), GRIDS)
 def test_times_at_the_ends_of_time(stream: str, precision: int, offset: int) -> None:

@@ -22,7 +22,7 @@ from tiltpy.frontend.parse import parse
 from tiltpy.ir.print.query import format_query
 from tiltpy.ir.verify.invariants import verify_source
 
-CASES, BATCH, DEEPER = 40, 20, 50
+CASES, BATCH, DEEPER = 20, 20, 100
 ENGINES = 20
 
 

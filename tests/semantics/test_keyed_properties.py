@@ -23,18 +23,18 @@ from tests.random.keyed_queries import (
 
 BATCH = 10
 NUMBERS = {
-    "plain": 70,
+    "plain": 30,
     "rounded": 10,
-    "open": 20,
-    "rows": 20,
-    "texts": 20,
-    "cells": 20,
+    "open": 10,
+    "rows": 10,
+    "texts": 10,
+    "cells": 10,
     "grids": 10,
-    "regular": 20,
-    "folds": 30,
-    "concatenated": 40,
+    "regular": 10,
+    "folds": 20,
+    "concatenated": 20,
 }
-DEEPER = 100
+DEEPER = 200
 
 Drawn = tuple[KeyedCase, KeyedSetting]
 

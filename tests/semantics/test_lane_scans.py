@@ -19,7 +19,7 @@ from tiltpy.frontend.parse import parse
 from tiltpy.interpreter.evaluate import interpret
 from tiltpy.ir.print.query import format_query
 
-RANDOM, BATCH, STREAMS, DEEPER = 20, 10, 6, 100
+RANDOM, BATCH, STREAMS, DEEPER = 10, 10, 3, 200
 ROWS = 20_000
 
 

@@ -22,7 +22,7 @@ from tiltpy.emit.references import present_folds
 from tiltpy.frontend.parse import parse
 from tiltpy.ir.print.query import format_query
 
-RANDOM, BATCH, DEEPER = 60, 30, 50
+RANDOM, BATCH, DEEPER = 30, 30, 100
 ROWS, LENGTH = 5000, 3000
 
 

@@ -20,9 +20,9 @@ from tiltpy.frontend.parse import parse
 from tiltpy.interpreter.evaluate import Event, interpret
 from tiltpy.ir.print.query import format_query
 
-CASES = 120
+CASES = 60
 BATCH = 30
-DEEPER = 24
+DEEPER = 48
 
 
 Draw = Callable[[int], Case | None]

@@ -2,7 +2,7 @@
 
 Cases with payloads that are small multiples of 1/8, where floats agree to the bit, and
 some with arbitrary floats, which agree to rounding; fewer of those that vector kernels
-or loops over point events are for, whose streams are longer. `--deep` draws 250
+or loops over point events are for, whose streams are longer. `--deep` draws 500
 times as many. Each runs once, with its own choice of chunk length, workers, layout,
 shapes and passes. In some the last rows of inputs hold on. A failing case prints its
 seed, its setting and its query.
@@ -24,16 +24,16 @@ from tiltpy.interpreter.evaluate import interpret
 from tiltpy.ir.print.query import format_query
 
 BATCH = 50
-EXACT, ROUNDED = 400, 100
-PAYLOADS = 100
+EXACT, ROUNDED = 200, 50
+PAYLOADS = 50
 """Of times, durations and structs in structs; every fifth with arbitrary floats."""
-EVENTS = 120
+EVENTS = 60
 """Of windows at point events; every fourth with arbitrary floats."""
 EVENT_BATCH = 20
 GRID_BATCH = 10
-GRIDS = 60
+GRIDS = 30
 """Every fourth of them with arbitrary floats."""
-DEEPER = 250
+DEEPER = 500
 HELD = 4
 """Of so many cases one has last rows that hold on, as those of `until_next`."""
 

@@ -17,7 +17,7 @@ from tiltpy.frontend.parse import parse
 from tiltpy.ir.print.query import format_query
 from tiltpy.ir.verify.invariants import verify_source
 
-CASES, BATCH, DEEPER = 75, 25, 40
+CASES, BATCH, DEEPER = 50, 25, 60
 
 
 @pytest.mark.parametrize("batch", range(CASES // BATCH))

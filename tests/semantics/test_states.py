@@ -18,8 +18,8 @@ from tiltpy.interpreter.evaluate import interpret
 from tiltpy.ir.print.query import format_query
 
 BATCH = 25
-CASES, STREAMS, KEYED = 100, 25, 25
-DEEPER = 100
+CASES, STREAMS, KEYED = 50, 25, 25
+DEEPER = 200
 
 
 def check_case(seed: int) -> None:

@@ -59,6 +59,7 @@ WAYS = (
 )
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("left", STREAMS)
 @pytest.mark.parametrize("right", STREAMS)
 @pytest.mark.parametrize("query", QUERIES)

@@ -39,6 +39,7 @@ WAYS = (
 )
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("other", STREAMS)
 @pytest.mark.parametrize("query", QUERIES)
 def test_at_events(query: str, other: str) -> None:

@@ -55,6 +55,7 @@ QUERIES = {
 WAYS = (Setting(), Setting(chunk=250, workers=2), Setting(small=True))
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("left", STREAMS)
 @pytest.mark.parametrize("right", STREAMS)
 @pytest.mark.parametrize("query", QUERIES)

@@ -273,6 +273,7 @@ def test_tumbling_windows_agree_with_polars() -> None:
         assert one in several
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("reduction", ["median", "mode", "nunique"])
 @pytest.mark.parametrize("kind", ["i8", "u16", "i64", "u64", "f32", "f64"])
 def test_sorting_takes_any_values(reduction: str, kind: str) -> None:
@@ -332,6 +333,7 @@ def test_explain_names_the_structures() -> None:
     assert "not vector_kernel: mode of ~x looks at a window as a whole" in with_data
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("kind", ["f32", "f64", "i16", "u64", "bool"])
 @pytest.mark.parametrize("window", [1, 2, 5, 17, 48])
 def test_short_windows_of_samples_are_sorted_in_lanes(kind: str, window: int) -> None:

@@ -77,6 +77,7 @@ def events(rows: list[Row]) -> list[Event]:
     return [Event(stamp - 1, stamp, v) for stamp, v in rows if v is not None]
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_point_events(case: str, kind: str) -> None:

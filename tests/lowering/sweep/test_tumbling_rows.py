@@ -65,6 +65,7 @@ def points(random: Random, count: int) -> Rows:
 STREAMS = {"contiguous": contiguous, "gaps": gaps, "points": points}
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("stream", STREAMS)
 @pytest.mark.parametrize("query", QUERIES)
 def test_windows_of_many_rows(query: str, stream: str) -> None:

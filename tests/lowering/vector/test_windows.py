@@ -84,6 +84,7 @@ LOOKED_AT = 32
 """Cells before those that are looked at, besides windows, and their number."""
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("nulls", [False, True])
 @pytest.mark.parametrize("scalar", ["f32", "f64", "i32", "bool"])
 @pytest.mark.parametrize("part", range(3))

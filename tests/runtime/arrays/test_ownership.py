@@ -65,6 +65,7 @@ def churn() -> None:
         del blocks, buffers
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("text", QUERIES.values(), ids=QUERIES)
 @pytest.mark.parametrize("layout", ["sampled", "contiguous", "gaps"])
 @pytest.mark.parametrize("nulls", [False, True])
