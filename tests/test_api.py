@@ -203,10 +203,10 @@ def test_dates_are_midnights() -> None:
         (1.5, "expected ticks"), (True, "expected ticks"), ("soon", "expected ticks"),
         (b"2024", "expected ticks"), ([1], "expected ticks"), ("", "expected ticks"),
         ("2024-13-01", "expected ticks"), (dt.time(1), "expected ticks"),
-        (float("nan"), "expected ticks"), (pd.NaT, "is no time"),
-        ("2024-03-01T00:00:00.5", "no whole number of the query's ticks"),
-        (pd.Timestamp("2024-03-01 00:00:00.000000001"), "no whole number"),
-        (dt.datetime(2024, 3, 1, microsecond=1, tzinfo=dt.UTC), "no whole number"),
+        (float("nan"), "expected ticks"), (pd.NaT, "is not a time"),
+        ("2024-03-01T00:00:00.5", "not a whole number of the query's ticks"),
+        (pd.Timestamp("2024-03-01 00:00:00.000000001"), "not a whole number"),
+        (dt.datetime(2024, 3, 1, microsecond=1, tzinfo=dt.UTC), "not a whole number"),
     ],
 )  # fmt: skip
 def test_what_is_no_moment(start: object, message: str) -> None:
@@ -230,9 +230,9 @@ def test_chunks(chunk: int | str | dt.timedelta | np.timedelta64) -> None:
     [
         (0, "chunk=0: expected a whole number, 1 or more"), ("0s", "1 or more"),
         (-5, "1 or more"), (1.5, "expected ticks"), (True, "expected ticks"),
-        ("1.5s", "no whole number"), ("fast", "expected ticks"),
-        (pd.Timedelta("1ns"), "no whole number"), (np.timedelta64(3, "M"), "numpy's"),
-        (dt.timedelta(microseconds=1), "no whole number"),
+        ("1.5s", "not a whole number"), ("fast", "expected ticks"),
+        (pd.Timedelta("1ns"), "not a whole"), (np.timedelta64(3, "M"), "numpy's"),
+        (dt.timedelta(microseconds=1), "not a whole number"),
     ],
 )  # fmt: skip
 def test_what_is_no_chunk(chunk: object, message: str) -> None:

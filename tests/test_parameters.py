@@ -141,10 +141,10 @@ def test_copies_can_be_set(query: tilt.CompiledQuery, copied: Any) -> None:
         ({"width": None}, "parameter 'width': a NoneType is no number"),
         ({"width": [1]}, "parameter 'width': a list is no number"),
         ({"width": "soon"}, "soon"),
-        ({"width": np.timedelta64("NaT")}, "parameter 'width': is no time"),
+        ({"width": np.timedelta64("NaT")}, "parameter 'width': is not a time"),
         ({"least": "a"}, "a"),
         ({"name": 5}, "the parameter `name` is of type string"),
-        ({"width": timedelta(microseconds=1)}, "no whole number of ticks"),
+        ({"width": timedelta(microseconds=1)}, "not a whole number of ticks"),
         (5, "params: expected a dict, like {'width': '30s'}, found an int"),
     ],
 )

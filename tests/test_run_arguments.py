@@ -141,10 +141,10 @@ def test_nanoseconds_of_pandas_are_kept() -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (np.timedelta64("NaT"), "NaT is no time"),
+        (np.timedelta64("NaT"), "NaT is not a time"),
         (np.timedelta64(3, "M"), "has numpy's unit 'M', which is no fixed number of"),
         (np.timedelta64(3), "has numpy's unit 'generic'"),
-        (pd.NaT, "NaT is no time"),
+        (pd.NaT, "NaT is not a time"),
     ],
 )
 def test_wrong_times_in_queries(wrong: Any, message: str) -> None:
@@ -157,9 +157,12 @@ def test_wrong_times_in_queries(wrong: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"start": np.datetime64("NaT")}, "start=NaT: is no time"),
+        ({"start": np.datetime64("NaT")}, "start=NaT: is not a time"),
         ({"start": np.timedelta64(1, "s")}, "start=1 seconds: expected ticks, a stamp"),
-        ({"chunk": np.timedelta64(1, "ms")}, "is no whole number of the query's ticks"),
+        (
+            {"chunk": np.timedelta64(1, "ms")},
+            "is not a whole number of the query's ticks",
+        ),
         ({"chunk": np.timedelta64(1, "Y")}, "has numpy's unit 'Y'"),
     ],
 )

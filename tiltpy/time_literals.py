@@ -83,5 +83,5 @@ def _whole_ticks(nanoseconds: int, unit: Unit | None) -> int:
         )
     whole, rest = divmod(nanoseconds, NANOSECONDS[unit])
     if rest:
-        raise TiltError(f"is no whole number of the query's ticks (1{unit})")
+        raise TiltError(f"is not a whole number of the query's ticks (1{unit})")
     return whole

@@ -150,7 +150,7 @@ def test_names_and_types_of_any_kind(tilt: Tilt) -> None:
     ("words", "code", "message"),
     [
         ("gone.csv", 2, "gone.csv: there is no such file"),
-        ("-", 2, "-: is no file; name one"),
+        ("-", 2, "-: is not a file; name one"),
         ("trades.csv --time when", 1, "there is no column 'when'; there is 'ts', "),
         ("trades.csv --output no/q.tilt", 2, "there is no directory no"),
         ("plain.csv", 1, "none of 'a', 'b' is of times; name the one that is"),

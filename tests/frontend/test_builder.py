@@ -205,7 +205,7 @@ def test_the_unit_is_the_finest_or_the_one_given() -> None:
     assert build_query(late).unit == "m"
     assert build_query(late, unit="s").definitions[0].body == At("m", -60, I64)
     assert build_query(define("o", t, m[t - 1])).unit is None
-    with pytest.raises(QueryError, match="no whole number of ticks"):
+    with pytest.raises(QueryError, match="not a whole number of ticks"):
         build_query(late, unit="h")
 
 

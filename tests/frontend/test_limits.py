@@ -116,7 +116,7 @@ CASES = {
     "order": Breadth(
         joined("input x : f64 order @\n~o[t] = ~x[t]", "k#"),
         64,
-        "more than 64 columns of an order",
+        "more than 64 columns in `order`",
     ),
     "parameters of a function": Breadth(
         joined(HEAD + "def f(@) = a0\n~o[t] = f(~x[t])", "a# = 1"),
@@ -155,7 +155,7 @@ CASES = {
             + "".join(f"~o{i}[t] = f(~x)\n" for i in range(n))
         ),
         33,
-        "this query has more than 50,000 parts, with its functions written out",
+        "this query has more than 50,000 parts, with its functions expanded",
         "E0303",
     ),
     "element": Breadth(
@@ -168,7 +168,7 @@ CASES = {
             + ")"
         ),
         12,
-        "written out, this has more than 10,000 parts",
+        "expanded, this has more than 10,000 parts",
         "E0303",
     ),
     "name": Breadth(

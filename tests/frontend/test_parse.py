@@ -449,7 +449,7 @@ def test_parameters_from_outside() -> None:
             "no parameter 'v' in this query; its parameters: w, k, n, on, twice",
         ),
         ({"w": "soon"}, "a constant time was expected"),
-        ({"w": "250ms"}, "no whole number of ticks"),
+        ({"w": "250ms"}, "not a whole number of ticks"),
         ({"w": 2.5}, "times are whole ticks"),
         ({"w": "1 +"}, "parameter w:1:3"),
         ({"w": ""}, "parameter w:1:1"),

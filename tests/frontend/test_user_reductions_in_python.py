@@ -123,7 +123,7 @@ def test_an_object_inside_is_an_error() -> None:
     outside = reduction(
         "outside", F64, init=0.0, acc=lambda s, v: s + v * x[t], result=lambda s: s
     )
-    with pytest.raises(QueryErrors, match="~x cannot stand inside a user-defined"):
+    with pytest.raises(QueryErrors, match="~x cannot appear inside a user-defined"):
         build_query(define("o", t, outside(x[t - 5 : t])))
 
 

@@ -68,7 +68,7 @@ def new(args: Namespace) -> int:
 
 def _describe(path: Path, name: str, args: Namespace) -> "TableDescription":
     if is_pipe(path):
-        raise ArgumentsError(f"{path}: is no file; name one, whose rows stay")
+        raise ArgumentsError(f"{path}: is not a file; name one, whose rows stay")
     if not path.is_file():
         raise ArgumentsError(f"{path}: there is no such file")
     options = TextOptions([name], args)

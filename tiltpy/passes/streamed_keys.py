@@ -189,13 +189,13 @@ def _check_open(node: Reduce, broadcast: Collection[str], *, resumes: bool) -> N
         why = f"{node.reduction} keeps all values of a window that has no bound"
     elif window.look is not None and window.end == ALL_FUTURE:
         why = (
-            f"the next snapshot of ~{window.object}, which is no input, may come at "
-            "any time, and a stream by key waits for rows of inputs alone"
+            f"the next snapshot of ~{window.object}, which is not an input, may come "
+            "at any time, and a stream by key waits for rows of inputs alone"
         )
     elif window.last_rows:
         why = (
-            f"the last rows of ~{window.object}, which is no input, may be anywhere in "
-            "the past, so a stream by key would keep all rows of each key"
+            f"the last rows of ~{window.object}, which is not an input, may be "
+            "anywhere in the past, so a stream by key would keep all rows of each key"
         )
     elif sees_more(node) and window.folds_on:
         sees = "its elements see the present"

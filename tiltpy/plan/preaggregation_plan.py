@@ -269,7 +269,7 @@ def _check(definition: TemporalExpr, query: Query) -> None:
                     pass
     for source in objects:
         if query.input(source) is None:
-            raise Misfit(f"~{name} refers to ~{source}, which is no input")
+            raise Misfit(f"~{name} refers to ~{source}, which is not an input")
     if len(objects) > 1:
         raise Misfit(f"~{name} refers to several inputs")
 

@@ -66,7 +66,7 @@ def test_what_reads_another_object_must_be_grouped() -> None:
 ~held[t] = ~x[t].price - ~x[t-1].price
 w = TDom(-∞, ∞, 5)
 ~o[w] = sum(~held[w-5 : w])"""
-    reason = "~o refers to ~held, which is no input"
+    reason = "~o refers to ~held, which is not an input"
     assert specialised(text).pane_aggregation("o") == Refusal(reason)
 
 

@@ -117,7 +117,7 @@ def test_broken_arrow_data() -> None:
 def test_bad_times() -> None:
     stamps = pa.array([0, 1500, 1], pa.timestamp("ms", "Asia/Tokyo"))
     table = pa.table({"ts": stamps, "v": [1, 2, 3]})
-    message = "stamp 1970-01-01 00:00:01.500 UTC is no whole number of ticks of 1 s"
+    message = "stamp 1970-01-01 00:00:01.500 UTC is not a whole number of ticks of 1 s"
     check(table, m(), message, "ts", 1, "s")
     message = "the query has no unit and counts plain ticks; write `unit ms`"
     check(table, m(), message, "ts")

@@ -97,7 +97,7 @@ def find_callee(call: syntax.CallExpression, functions: Functions) -> Callee:
         return Callee.STRING_FUNCTION
     if name in DATE_COMPONENTS:
         if len(call.arguments) != 2:
-            _check_count(call, 1, "a time, and perhaps a time zone")
+            _check_count(call, 1, "a time, and optionally a time zone")
         _reject_named(call)
         return Callee.DATE_COMPONENT
     raise _unknown_callee(call, functions)
@@ -225,7 +225,7 @@ def _check_window(call: syntax.CallExpression) -> None:
     if parameter and 2 <= len(call.arguments) <= most:
         first, second = call.arguments[:2]
         if isinstance(first, syntax.Number) and isinstance(second, syntax.Ref):
-            message = f"the window of {call.callee.text} stands first"
+            message = f"the window of {call.callee.text} comes first"
             hint = f"write {call.callee.text}({quote(second)}, {quote(first)})"
             raise QueryError("E0206", message, call.span, hint)
         return

@@ -40,7 +40,7 @@ def read_unit(word: syntax.Word) -> Unit:
         if unit == word.text:
             return unit
     known = " ".join(NANOSECONDS)
-    message = f"`{word.text}` is no unit of time; there are {known}"
+    message = f"`{word.text}` is not a unit of time; the units are {known}"
     hint = hint_length("", word.text) or "write one of these"
     raise QueryError("E0110", message, word.span, hint)
 
@@ -68,7 +68,7 @@ def read_param(
     if wanted == "duration":
         return Ticks(read_constant(value, times))
     if wanted not in NAMED:
-        message = f"`{wanted}` is no type of a parameter"
+        message = f"`{wanted}` is not a parameter type"
         hint = TYPES_ELSEWHERE.get(wanted.lower()) or nearest(wanted, NAMED)
         raise QueryError("E0202", message, param.type.span, hint)
     return _elaborate_constant(value, NAMED[wanted], f"the parameter `{name}`", times)
@@ -149,7 +149,7 @@ def _check_keys(node: syntax.InputStatement, lifetime: Lifetime | None) -> None:
     for key in node.keys:
         name, message = key.text, ""
         if name in seen:
-            message, hint = f"the key `{name}` stands twice", "leave one of them out"
+            message, hint = f"the key `{name}` appears twice", "leave one of them out"
         elif name in ("start", "end"):
             message = f"a key cannot be called `{name}`, like a time column of outputs"
             hint = (

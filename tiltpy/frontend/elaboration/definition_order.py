@@ -92,7 +92,7 @@ def recursion_errors(
             around = " -> ".join([name, *path])
             span = calls[name][path[0]]
             message = f"{name} calls itself: {around}"
-            hint = "a function is written out where it is called, which would never end"
+            hint = "a function is expanded where it is called, and this would never end"
             errors[name] = QueryError("E0105", message, span, hint)
     return errors
 
@@ -178,8 +178,8 @@ def _cycle_error(
     span = next(ref.span for ref in stuck[path[0]] if ref.object == path[1 % len(path)])
     return QueryError(
         "E0105",
-        f"~{path[0]} needs itself: {around}",
+        f"~{path[0]} depends on itself: {around}",
         span,
-        "an object refers to others only; a recursion is a reduction with a state, "
+        "an object refers only to others; a recursion is a reduction with a state, "
         "over ~x[-∞ : t]",
     )

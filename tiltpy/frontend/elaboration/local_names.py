@@ -241,7 +241,7 @@ def check_size(expr: Expr, span: Span) -> None:
         if count > MAX_ELEMENT:
             raise QueryError(
                 "E0303",
-                f"written out, this has more than {MAX_ELEMENT:,} parts",
+                f"expanded, this has more than {MAX_ELEMENT:,} parts",
                 span,
                 "define an object for what is used many times, and reduce its window",
             )

@@ -48,7 +48,7 @@ def elaborate_reference(elaborator: Elaborator, ref: syntax.Ref) -> Expr:
         if isinstance(ref.start, syntax.RowEnd):
             raise QueryError(
                 "E0109",
-                "`row` stands at the right end of a window only",
+                "`row` is allowed at the right end of a window only",
                 ref.start.span,
                 f"at {time}, ~{ref.object}[{time}] is the row itself",
             )
@@ -66,7 +66,7 @@ def _needs_window(elaborator: Elaborator) -> bool:
 
 def _one_point(ref: syntax.Ref, time: str) -> QueryError:
     """Make the error that a reduction has a point reference instead of a window."""
-    message = f"~{ref.object} at one point stands inside a reduction"
+    message = f"~{ref.object} at one point is inside a reduction"
     if isinstance(ref.start, syntax.RowsEnd | syntax.RestartEnd):
         message = f"this window of ~{ref.object} has no right end"
     return QueryError(
@@ -176,7 +176,7 @@ def _read_alive(elaborator: Elaborator, ref: syntax.Ref) -> Window:
     if ref.object not in elaborator.objects.roots:
         raise QueryError(
             "E0112",
-            f"~{ref.object} is no input; only their events overlap",
+            f"~{ref.object} is not an input; only their events overlap",
             ref.span,
             "a derived object has one value at a time: refer to an input",
         )

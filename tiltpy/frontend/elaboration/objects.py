@@ -19,7 +19,7 @@ from tiltpy.types import TDom, Type
 
 @dataclass(slots=True)
 class Expansion:
-    """The size of a query with its functions written out where they are called.
+    """The size of a query with its functions expanded where they are called.
 
     Beyond a limit an error is raised once, and `FatalPoison` from then on.
     """
@@ -39,7 +39,7 @@ class Expansion:
         self.nodes += 1
         if self.nodes > MAX_NODES:
             message = f"this query has more than {MAX_NODES:,} parts"
-            message += ", with its functions written out"
+            message += ", with its functions expanded"
             self._refuse(self.nodes == MAX_NODES + 1, message, span)
 
     def _refuse(self, first: bool, message: str, span: Span) -> None:
@@ -132,7 +132,7 @@ class Objects:
         if ref.object not in self.roots:
             raise QueryError(
                 "E0111",
-                f"~{ref.object} has no rows of its own: it is no input, and not "
+                f"~{ref.object} has no rows of its own: it is not an input, and not "
                 "defined over rows",
                 ref.span,
                 "give Rows an input, or an object that is defined over one",
@@ -154,7 +154,7 @@ class Objects:
         if name not in self.lifetimes:
             raise QueryError(
                 "E0111",
-                f"~{name} is no input, and cells are the intervals of one",
+                f"~{name} is not an input, and cells are the intervals of one",
                 ref.span,
                 f"bind the intervals as an input, like input {name} : f64 interval",
             )
@@ -186,11 +186,11 @@ class Objects:
             return
         raise QueryError(
             "E0117",
-            f"~{ref.object} is by {format_keys(keys)}, and ~{other.object} beside it "
-            f"by {format_keys(known)}",
+            f"~{ref.object} is keyed by {format_keys(keys)}, but ~{other.object} by "
+            f"{format_keys(known)}",
             _name_span(ref),
-            "objects meet key by key: declare their inputs by the same columns, in "
-            "order",
+            "objects are joined key by key: declare their inputs by the same columns, "
+            "in order",
         )
 
 

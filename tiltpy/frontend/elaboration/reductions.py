@@ -213,7 +213,7 @@ def _bind_elements(
     if not isinstance(window, syntax.Ref) or (point and not frame.active):
         raise QueryError(
             "E0113",
-            "`for ... in` goes through a window",
+            "`for ... in` iterates over a window",
             window.span,
             f"like {_example_window(elaborator.scope.time)}",
         )

@@ -50,7 +50,7 @@ def to_ticks(duration: syntax.DurationLiteral, unit: Unit | None) -> int:
         finer = unit_of_length(duration.finest)
         raise QueryError(
             "E0110",
-            f"this is no whole number of ticks, which are 1{unit} here",
+            f"this is not a whole number of ticks, which are 1{unit} here",
             duration.span,
             f"write `unit {finer}`",
         )
@@ -125,7 +125,7 @@ def check_range(ticks: int, span: Span, limit: int = MAX_OFFSET) -> int:
     if abs(ticks) > limit:
         power = limit.bit_length() - 1
         message = f"this is beyond ±2^{power} ticks"
-        raise QueryError("E0302", message, span, "a coarser `unit` makes fewer of them")
+        raise QueryError("E0302", message, span, "use a coarser `unit`")
     return ticks
 
 
@@ -176,7 +176,7 @@ def _whole(number: syntax.Number) -> int:
         return number.value
     if number.value == inf:
         hint = "offsets, windows and precisions have a length, like 1d"
-        raise QueryError("E0109", "a time here is finite", number.span, hint)
+        raise QueryError("E0109", "a time must be finite here", number.span, hint)
     hint = "write a duration, like 500ms"
     raise QueryError("E0107", "times are whole ticks", number.span, hint)
 
@@ -192,7 +192,7 @@ def _read_name(name: syntax.Name, time: str | None, times: Times) -> tuple[int, 
         ):
             return 0, count
         case Const(value=value) if value in (inf, -inf):
-            message = f"`{name.text}` is ∞, and a time here is finite"
+            message = f"`{name.text}` is ∞, and a time must be finite here"
             hint = f"give `{name.text}` a length, like 1h"
             raise QueryError("E0109", message, name.span, hint)
         case Const(type=scalar):

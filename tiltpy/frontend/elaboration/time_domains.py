@@ -32,7 +32,7 @@ def read_domain(node: syntax.Domain, times: Times) -> TDom:
             "E0111",
             "this time domain ends before it starts",
             node.arguments[0].span.join(node.arguments[1].span),
-            "the earlier bound stands first",
+            "the earlier bound comes first",
         )
     if isinstance(node.arguments[2], syntax.CalendarPrecision):
         return _read_calendar(node, node.arguments[2], times, (start, end))
@@ -91,7 +91,7 @@ def _read_zone(zone: syntax.Expr, times: Times) -> str:
             assert isinstance(const, Const)
             return read_zone(replace(const, span=zone.span))
         case _:
-            message = "a time zone is a constant"
+            message = "a time zone must be a constant"
             hint = 'write a literal, like "Europe/Berlin", or a parameter'
             raise QueryError("E0116", message, zone.span, hint)
 

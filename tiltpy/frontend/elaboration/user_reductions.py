@@ -127,7 +127,7 @@ def _bodies(
             message = f"a reduction has no part `{name.text}`"
             raise QueryError("E0006", message, name.span, hint)
         if name.text in bodies:
-            message = f"the part `{name.text}` stands twice"
+            message = f"the part `{name.text}` appears twice"
             raise QueryError("E0006", message, name.span, "leave one of them out")
         bodies[name.text] = clause.body
     missing = [name for name in _NEEDED if name not in bodies]
@@ -240,7 +240,7 @@ def _outside_reduction(
     """Make the error that a clause refers to what only definitions see."""
     return QueryError(
         "E0113",
-        f"{what} cannot stand inside a user-defined reduction",
+        f"{what} cannot appear inside a user-defined reduction",
         span,
         _list_visible(clause_name, visible),
     )

@@ -125,7 +125,7 @@ def _read_fixed(elaborator: Elaborator, ref: syntax.Ref, stop: int) -> Window:
             "E0109",
             f"this window {fault}",
             ref.start.span.join(ref.stop.span),
-            f"the earlier time stands first, like {time} - 10 : {time}",
+            f"the earlier time comes first, like {time} - 10 : {time}",
         )
     return Window(ref.object, start, stop, span=ref.span)
 
@@ -194,14 +194,14 @@ def _offset(elaborator: Elaborator, bound: syntax.Expr) -> int:
         case syntax.RowEnd():
             raise QueryError(
                 "E0109",
-                "`row` stands at the right end of a window only",
+                "`row` is allowed at the right end of a window only",
                 bound.span,
                 f"like ~x[-∞ : row {time}]",
             )
         case syntax.RestartEnd() | syntax.RowsEnd() | syntax.Nearest():
             raise QueryError(
                 "E0109",
-                "this stands at the left end of a window",
+                "this is allowed at the left end of a window",
                 bound.span,
                 f"like ~x[last 20 : {time}]",
             )
@@ -277,7 +277,7 @@ def elaborate_as_of(elaborator: Elaborator, ref: syntax.Ref, payload: Type) -> E
     if elaborator.frame is not None:
         inside = QueryError(
             "E0113",
-            f"an as-of look at ~{ref.object} stands inside a reduction",
+            f"an as-of look at ~{ref.object} is inside a reduction",
             ref.span,
             "a look is one value; reduce a window, "
             f"like ~{ref.object}[last 10 : {time}]",

@@ -80,7 +80,7 @@ def _function(position: ParsePosition) -> str:
     if words[0] == "reduction" and text in ("=", ":") and words[-1] == ")":
         return f"write reduction {words[1]}(...) {{ ... }}"
     if words[0] == "reduction" and text == "," and position.inside == "{":
-        return "leave it out; the parts stand on lines of their own, or end in ;"
+        return "leave it out; the parts go on lines of their own, or end in ;"
     if words[0] == "reduction" and position.next() == "(" and position.inside == "{":
         return f"write {text} = ..., which sees `state` and the element"
     return ""

@@ -45,7 +45,7 @@ def _before_type(position: ParsePosition) -> str:
     """Hint at keys between the name of an input and its type."""
     text, words, previous = position.text, position.words, position.previous()
     if words == ["input", "by"]:
-        return f"the name stands first: write input x by {text} : ..."
+        return f"the name comes first: write input x by {text} : ..."
     if text.lower() in _INSTEAD and "by" not in words[2:]:
         return f"write by {_columns(position) or 'symbol'}"
     if "by" not in words[2:]:

@@ -7,10 +7,10 @@ from tiltpy.source import Span
 
 
 def inside_reduction(span: Span, what: str) -> QueryError:
-    """Make the error that something cannot stand inside a reduction."""
+    """Make the error that something cannot appear inside a reduction."""
     return QueryError(
         "E0113",
-        f"{what} cannot stand inside a reduction, only its window and constants",
+        f"{what} cannot appear inside a reduction, only its window and constants",
         span,
         "define an object with it, ~y[t] = ..., and reduce a window of that",
     )
@@ -22,14 +22,14 @@ def misplaced_node(node: syntax.Expr) -> QueryError:
         case syntax.RowsEnd() | syntax.RestartEnd() | syntax.Nearest():
             return QueryError(
                 "E0109",
-                "this stands at the left end of a window only",
+                "this is allowed at the left end of a window only",
                 node.span,
                 "like ~x[last 20 : t]",
             )
         case syntax.ListLiteral():
             return QueryError(
                 "E0206",
-                "a list stands behind a window in a convolution only",
+                "a list comes after a window, in a convolution only",
                 node.span,
                 "like convolve(~x[t - 3 : t], [0.25, 0.5, 0.25])",
             )
@@ -43,7 +43,7 @@ def misplaced_node(node: syntax.Expr) -> QueryError:
         case _:
             return QueryError(
                 "E0113",
-                "`for ... in` stands inside a reduction only",
+                "`for ... in` is allowed inside a reduction only",
                 node.span,
                 "like sum(v for v in ~x[t - 10 : t])",
             )

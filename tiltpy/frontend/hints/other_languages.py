@@ -300,7 +300,7 @@ FUNCTIONS_ELSEWHERE = {
     **dict.fromkeys(("extract", "date_part", "datepart", "dateparts"),
         "write hour(t), weekday(t), month(t), ..."),
     **dict.fromkeys(("tz_convert", "convert_time_zone", "at_time_zone", "timezone"),
-        'the zone stands beside the time: write hour(t, "Europe/Berlin")'),
+        'the zone is an argument after the time: write hour(t, "Europe/Berlin")'),
     **dict.fromkeys(("random", "rand"), "a query gives the same result on every run"),
     **dict.fromkeys(("groupby", "group_by", "partition_by", "over"), _KEYED),
     **ANALYSES_ELSEWHERE,

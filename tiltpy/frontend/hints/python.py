@@ -115,18 +115,18 @@ def no_method(name: str, span: Span) -> QueryError:
     elif here in {*FUNCTIONS, *STRING_FUNCTIONS}:
         hint = f"write tilt.{here}(...)"
     else:
-        hint = "functions stand before what they take, like tilt.mean(window)"
+        hint = "functions come before what they take, like tilt.mean(window)"
     return QueryError("E0207", f"`.{name}` is a field here, no method", span, hint)
 
 
 def no_type(value: object, span: Span) -> QueryError:
-    """Make the error that something is no type of a payload."""
+    """Make the error that something is not a payload type."""
     name = getattr(value, "__name__", repr(value))
     here = _TYPES.get(value) if isinstance(value, type) else None
     hint = "write a scalar type like tilt.f64, or one per field: {'a': tilt.f64}"
     if here is not None:
         hint = f"write {here}"
-    return QueryError("E0202", f"{name} is no type of a payload", span, hint)
+    return QueryError("E0202", f"{name} is not a payload type", span, hint)
 
 
 def no_lifetime(value: object, span: Span) -> QueryError:

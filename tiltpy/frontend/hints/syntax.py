@@ -177,10 +177,10 @@ def _call(position: ParsePosition) -> str:
     if previous in {*STRING_TESTS, *STRING_FUNCTIONS}:
         return f"write {previous}(x{', ...' * (position.next() != ')')})"
     if previous in FUNCTIONS and previous not in REDUCTIONS:
-        return f"a function stands before its arguments: {previous}(...)"
+        return f"a function comes before its arguments: {previous}(...)"
     if previous in FUNCTIONS_ELSEWHERE:
         return FUNCTIONS_ELSEWHERE[previous]
-    return f"a reduction stands before its window: {previous}(~x[t - 10 : t])"
+    return f"a reduction comes before its window: {previous}(~x[t - 10 : t])"
 
 
 def _fields(position: ParsePosition) -> str:
@@ -254,7 +254,7 @@ def _word(position: ParsePosition) -> str:
     if text in ("if", "where") and window and position.inside == "(":
         return "name the values: v for v in ~x[t - 10 : t] if v > 0"
     if text == "return" and position.inside == "{":
-        return "the names of a block stand on lines of their own, or end in ;"
+        return "the names of a block go on lines of their own, or end in ;"
     if previous == "in":
         return f"write ({text})" if position.token.kind == "string" else "write (...)"
     if text in STRING_TESTS:

@@ -14,7 +14,7 @@ def hint_distinct(position: ParsePosition) -> str:
     if text.lower() in ELSEWHERE and position.next().startswith("~"):
         return f"write distinct {position.next()}[t] = ..." if not words else ""
     if text == "distinct" and words[:1] and words[0].startswith("~"):
-        return f"`distinct` stands first: distinct {words[0]}[t] = ..."
+        return f"`distinct` comes first: distinct {words[0]}[t] = ..."
     if words[:1] == ["distinct"] and text == ",":
         return "each object has a definition of its own"
     if position.previous() != "distinct":
@@ -26,6 +26,6 @@ def hint_distinct(position: ParsePosition) -> str:
     if "=" in words and text.startswith("~"):
         name = words[words.index("=") - 1]
         name = next((word for word in words if word.startswith("~")), f"~{name}")
-        return f"`distinct` stands before the definition: distinct {name}[t] = ..."
+        return f"`distinct` comes before the definition: distinct {name}[t] = ..."
     name = text if text.isidentifier() and text not in ("input", "def") else "y"
     return f"an object is distinct: distinct ~{name}[t] = ..."

@@ -145,7 +145,7 @@ class Rows(TDom):
 class Object(Expression):
     """A temporal object: `x[t]` is its value at a time, `x[a:b]` its window `(a, b]`.
 
-    A window stands inside a reduction only, like `mean(x[t - "10s" : t])`. Without a
+    A window appears only inside a reduction, like `mean(x[t - "10s" : t])`. Without a
     start, `x[:t]`, it is all the past; see `last_rows`, `since` and `after`. As-of
     looks are values: `x["last" : t]`, `x["nearest" : t]`, and `x[t : "next" : "5m"]`
     within 5 minutes.

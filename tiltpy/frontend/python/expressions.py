@@ -271,10 +271,10 @@ def lift(value: object) -> Expression:
         case str():
             return Expression(syntax.Text(value, span, in_python=True))
         case None:
-            message = "None is no value of a query"
+            message = "None is not a value of a query"
             raise QueryError("E0201", message, span, "write phi")
         case _:
-            message = f"{article(type(value).__name__)} is no value of a query"
+            message = f"{article(type(value).__name__)} is not a value of a query"
             hint = "numbers, bools, strings, durations and times are"
             raise QueryError("E0201", message, span, hint)
 

@@ -40,7 +40,9 @@ def parse_duration(text: str, span: Span) -> DurationLiteral:
     )
     if total.denominator != 1:
         raise QueryError(
-            "E0110", f"{text} is no whole number of nanoseconds, the finest unit", span
+            "E0110",
+            f"{text} is not a whole number of nanoseconds, the finest unit",
+            span,
         )
     coarsest = min(NANOSECONDS[unit] for _, unit in parts)
     return DurationLiteral(int(total), find_finest(int(total), coarsest), span)

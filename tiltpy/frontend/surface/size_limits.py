@@ -33,8 +33,8 @@ _WAY = "split the query in two: the outputs of one can be the inputs of the othe
 _WAYS = {
     "characters of a name": "use a shorter one",
     "characters of a string": "use a shorter one",
-    "columns of a key": "make one column of several before",
-    "columns of an order": "make one column of several before",
+    "columns of a key": "combine several into one column first",
+    "columns in `order`": "combine several into one column first",
     "fields of a struct": "make several inputs or outputs of it",
     "options of one `in`": "make an input of them, and join it",
     "parameters of a function": "give it a struct",
@@ -134,7 +134,7 @@ def _lists(
             yield (node.name,), "names", 1
             yield _field_names(node.type), "fields of a struct", MAX_FIELDS
             yield node.keys, "columns of a key", MAX_COLUMNS
-            yield node.order, "columns of an order", MAX_COLUMNS
+            yield node.order, "columns in `order`", MAX_COLUMNS
             yield () if node.time is None else (node.time,), "time columns", 1
         case syntax.FunctionDefinition():
             yield (node.name,), "names", 1

@@ -55,14 +55,14 @@ def length_of(length: timedelta | np.timedelta64) -> int:
     try:
         whole = int(length // timedelta(microseconds=1)) * 1000
     except ValueError:  # pandas' NaT is a datetime too
-        raise TiltError("is no time") from None
+        raise TiltError("is not a time") from None
     return whole + int(getattr(length, "nanoseconds", 0))
 
 
 def _numpy_nanoseconds(value: np.datetime64 | np.timedelta64) -> int:
     """Convert without numpy's arithmetic, which wraps."""
     if np.isnat(value):
-        raise TiltError("is no time")
+        raise TiltError("is not a time")
     unit, steps = np.datetime_data(value.dtype)
     if unit not in _NUMPY_UNITS:
         raise TiltError(
@@ -89,7 +89,7 @@ def moment_in_ticks(moment: Moment, unit: Unit | None) -> int:
         )
         raise QueryError(
             "E0110",
-            f"this is no whole number of ticks, which are 1{unit} here",
+            f"this is not a whole number of ticks, which are 1{unit} here",
             moment.span,
             f"write `unit {finer}`",
         )
@@ -102,7 +102,7 @@ def read_moment(text: str, span: Span) -> Moment:
     if nanoseconds is None:
         raise QueryError(
             "E0004",
-            f'"{text[:40]}" is no time',
+            f'"{text[:40]}" is not a time',
             span,
             'times are like "2013-03-01", "2013-03-01T09:30:00.5" or '
             '"2013-03-01T09:30+01:00"',

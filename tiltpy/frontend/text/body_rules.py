@@ -121,7 +121,7 @@ def make_domain(
             names = (a for a in arguments[2:] if isinstance(a, syntax.Name))
             early = next((each for each in names if each.text == "left"), None)
             if early is not None:
-                message = "`left` stands last, behind the precision and the offset"
+                message = "`left` comes last, after the precision and the offset"
                 hint = "write TDom(-∞, ∞, 1d, left), or TDom(-∞, ∞, 1d, 5h, left)"
                 reader.fail("E0206", message, early.span, hint)
                 return syntax.TimeDomain(name, (), span)

@@ -67,7 +67,7 @@ def _read_assignment(
     if domain is None:
         reader.fail(
             "E0001",
-            f"`{name.text}` stands outside of a definition, where only time "
+            f"`{name.text}` is outside of a definition, where only time "
             "domains, parameters and temporal objects can be",
             name.span,
             general.hint_assignment(name.text, value),
@@ -112,7 +112,7 @@ def _read_parameter(reader: TreeReader, _: Meta, nodes: list[Any]) -> syntax.Par
     if name.text == "t":
         reader.fail(
             "E0005",
-            "`t` is the time of whoever calls the function",
+            "`t` is the time of the caller",
             name.span,
             "choose another name",
         )

@@ -96,10 +96,10 @@ def _error_at(
         return _error_at(source, start, stray, {"PLUS"})
     text, span = source.text[token.start : token.end], _span(source, token)
     if token.kind == "number" and not (is_duration(text) or is_number(text)):
-        message = f"`{_shorten(text)}` is no number and no duration"
+        message = f"`{_shorten(text)}` is neither a number nor a duration"
         return QueryError("E0004", message, span, hint_number(text))
     if token.kind == "string" and (len(text) < 2 or not text.endswith('"')):
-        message = "this string never ends on its line"
+        message = "this string is not closed on its line"
         return QueryError("E0004", message, span, 'end it with "')
     before = _tokens_before(source, start, token)
     reserved = _reserved_word(source, before, text)

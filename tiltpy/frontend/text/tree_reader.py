@@ -87,11 +87,11 @@ class TreeReader:
             self.fail("E0005", message, word.span, "choose another name")
 
     def check_distinct(self, words: Sequence[syntax.Word], what: str) -> None:
-        """Add an error for each word that stands twice; `what` says what words are."""
+        """Add an error for each word that appears twice; `what` says what words are."""
         seen: set[str] = set()
         for word in words:
             if word.text in seen:
-                message = f"{what} `{word.text}` stands twice"
+                message = f"{what} `{word.text}` appears twice"
                 self.fail("E0006", message, word.span, "give it another name")
             seen.add(word.text)
 

@@ -171,7 +171,7 @@ def read_zone(zone: Expr) -> str:
         raise QueryError("E0201", message, zone.span, hint)
     if not isinstance(zone, Const):
         hint = "write a literal or a parameter"
-        raise QueryError("E0116", "a time zone is a constant", zone.span, hint)
+        raise QueryError("E0116", "a time zone must be a constant", zone.span, hint)
     name = str(zone.value)
     fault = find_zone_fault(name)
     if fault is not None:

@@ -69,7 +69,7 @@ def _scalar(operand: Expr) -> Scalar:
         first = operand.type.fields[0][0]
         raise QueryError(
             "E0201",
-            f"a struct {operand.type} stands where a scalar was expected",
+            f"a struct {operand.type} is given where a scalar was expected",
             operand.span,
             f"take one of its fields, like .{first}",
         )
@@ -95,14 +95,14 @@ def _join(
             hint = 'write time("2024-01-01") for a time'
         elif other == DURATION:
             hint = "write a duration without quotes, like 10s"
-        raise QueryError("E0201", f"string and {other} do not go together", span, hint)
+        raise QueryError("E0201", f"string and {other} cannot be combined", span, hint)
     if left.is_temporal or right.is_temporal:
         raise no_common(operands, span)
     if "bool" in (left.kind, right.kind):
         other = right if left.kind == "bool" else left
         raise QueryError(
             "E0201",
-            f"bool and {other} do not go together",
+            f"bool and {other} cannot be combined",
             span,
             f"cast the bool, like {other}(...), or compare the number with 0",
         )
@@ -132,7 +132,7 @@ def no_common(
             hint += f", or a unit, like {number}s"
         hint += f"; the ticks of a {ticks} are i64(...)"
     met = "a number" if others and is_untyped(other) else other
-    message = f"{ticks} and {met} do not go together"
+    message = f"{ticks} and {met} cannot be combined"
     return QueryError("E0201", message, span, hint)
 
 
@@ -176,14 +176,14 @@ def _join_untyped(
     if type == STRING:
         raise QueryError(
             "E0201",
-            "string and a number do not go together",
+            "string and a number cannot be combined",
             operand.span,
             'write the number in quotes, like "10", if the data holds it as text',
         )
     if type.kind == "bool":
         raise QueryError(
             "E0201",
-            "bool and a number do not go together",
+            "bool and a number cannot be combined",
             span,
             "cast the bool, like i64(...), or write true or false",
         )

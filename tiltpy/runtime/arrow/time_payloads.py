@@ -119,7 +119,7 @@ def _divide_exactly(column: TickColumn, raw: Integers, factor: int) -> Integers:
             "ms" if pa.types.is_date64(column.array.type) else column.array.type.unit
         )
         raise column.error(
-            f"{_format_value(column, int(raw[row]))} is no whole number of ticks"
+            f"{_format_value(column, int(raw[row]))} is not a whole number of ticks"
             f"{of_tick(column.tick)}; {advise_unit(raw, finer)}, or round the column",
             row,
         )

@@ -210,7 +210,7 @@ def _divide(
     row = find_row(divide, len(raw))
     if row is not None:
         raise column.error(
-            f"stamp {format_stamp(int(raw[row]), kind)} is no whole number of ticks"
+            f"stamp {format_stamp(int(raw[row]), kind)} is not a whole number of ticks"
             f"{of_tick(column.tick)}; {advise_unit(raw, kind.unit)}, or round the "
             "column",
             row,
