@@ -118,7 +118,7 @@ def test_a_wheel_says_what_it_is(wheel: Path) -> None:
     versions = re.findall(
         r":: (3\.\d+)$", "\n".join(message.get_all("Classifier", [])), re.MULTILINE
     )
-    assert versions == ["3.11", "3.12", "3.13"]
+    assert versions == ["3.11", "3.12", "3.13", "3.14"]
     assert message["Requires-Python"] == f">={versions[0]}"
     assert message["Description-Content-Type"] == "text/markdown"
     shown = str(message.get_payload())

@@ -1,4 +1,4 @@
-"""ElementColumns of reductions as columns of Spark's, with null for φ.
+"""Elements of reductions as columns of Spark's, with null for φ.
 
 Only what Spark computes with our bits: fields, constants, comparisons, conditions, and
 conversions to wider numbers. Arithmetic of Spark's may raise errors where ours wraps.
