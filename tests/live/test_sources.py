@@ -406,6 +406,22 @@ def test_a_parquet_file_is_complete_when_its_end_is_there(tmp_path: Path) -> Non
     assert reader.end() is None
 
 
+def test_a_file_that_is_written_anew_meanwhile_is_not_complete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "1.parquet"
+    path.write_bytes(b"some bytes, and PAR1")
+    opened = Path.open
+
+    def empty_first(path: Path, mode: str) -> Any:
+        os.truncate(path, 0)
+        return opened(path, mode)
+
+    source = sources.folder(tmp_path, settled=0)
+    monkeypatch.setattr(Path, "open", empty_first)
+    assert not source._is_complete(path.name)
+
+
 def test_a_file_before_those_that_were_read_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "2.csv").write_text("t,x\n1,1\n")
     reader = Reader(sources.folder(tmp_path, settled=0))

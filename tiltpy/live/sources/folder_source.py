@@ -129,8 +129,8 @@ class FolderSource(WaitingSource):
             status = path.stat()
             ending = _ENDS.get(self._format_of(path).name)
             if ending is not None:
-                with path.open("rb") as file:
-                    file.seek(-min(status.st_size, len(ending)), 2)
+                with path.open("rb") as file:  # it may be shorter by now
+                    file.seek(max(0, file.seek(0, 2) - len(ending)))
                     return file.read() == ending
         except FileNotFoundError:
             return False
