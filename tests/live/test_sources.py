@@ -417,7 +417,7 @@ def test_a_file_that_is_written_anew_meanwhile_is_not_complete(
         os.truncate(path, 0)
         return opened(path, mode)
 
-    source = sources.folder(tmp_path, settled=0)
+    source = FolderSource(tmp_path, settled=0)
     monkeypatch.setattr(Path, "open", empty_first)
     assert not source._is_complete(path.name)
 
