@@ -277,6 +277,17 @@ def test_a_held_value_is_open_until_it_is_replaced() -> None:
     assert held == {"start": 60, "end": 69, "o": 61.0}
 
 
+def test_open_snapshots_that_are_kept_stay_as_they_were() -> None:
+    query = tilt.parse("input x : i64 time t until_next\ndistinct ~y[t] = ~x[t]\n")
+    with query.live() as live:
+        kept = []
+        for stamp in range(1, 6):
+            row = pa.table({"t": [stamp], "x": [7]})
+            kept.append(live.push(x=row)["y"].open.to_arrow())
+        ends = [table["end"].to_pylist() for table in kept]
+    assert ends == [[], [1], [2], [3], [4]]
+
+
 def test_keys_that_are_quiet_go_on() -> None:
     text = "input x by k : f64 time ts until_next\n~o[t] = ~x[t]\noutput ~o"
     live = tilt.parse(text).live()

@@ -19,6 +19,7 @@ from tiltpy.engines.stream_parts import KeyedPart, UnkeyedPart
 from tiltpy.errors import QueryError
 from tiltpy.forks import cached_property
 from tiltpy.passes.analyses.joined_by_value import joined_by_value
+from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.execution.kernel import Kernels
 from tiltpy.runtime.execution.output_group import OutputGroup
 from tiltpy.runtime.execution.run_options import RunOptions
@@ -77,6 +78,9 @@ class PromptPart(UnkeyedPart):
         """Make the evaluation that has the open snapshot of an output alone."""
         del through  # where it has ended so far
         piece = self.state.open.get(name)
+        if isinstance(piece, SnapshotBuffer) and piece.ends is not None:
+            # The next call extends it where it is.
+            piece = replace(piece, ends=piece.ends.copy())
         return Evaluation({} if piece is None else {name: [piece]}, {}, self.state)
 
 
