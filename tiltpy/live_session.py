@@ -67,6 +67,14 @@ class OutputUpdate:
         engine, step = self._finish_copy()
         return engine.final_table(self._name, step)
 
+    @property
+    def is_typed(self) -> bool:
+        """Return whether the columns have the types of all that follow.
+
+        They have once each input has had rows, or was given their `schema`.
+        """
+        return bool(self._engine.inputs)
+
     def _check_current(self, name: str) -> None:
         if self._engine.steps != self._step.number:
             raise TiltError(

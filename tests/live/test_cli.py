@@ -212,3 +212,40 @@ def test_words_are_completed(tilt: Tilt) -> None:
     assert out.splitlines() == ["x=", "@files"]
     _, out, _ = tilt("--complete", "live", "one.tilt", "--output", "")
     assert out.splitlines() == ["y=", "@files"]
+
+
+def test_early_rows_need_a_form_that_takes_them_back(tilt: Tilt) -> None:
+    code, out, err = tilt("live", "one.tilt", "--input", "x.jsonl", "--early")
+    assert (code, out) == (2, "")
+    assert (
+        "--early: early rows change, and --form append takes no row back; add " in err
+    )
+
+
+def test_changes_and_upserts_add_up_to_the_rows_of_a_run(tilt: Tilt) -> None:
+    expected = [json.loads(line) for line in expected_of(tilt, "one.tilt").splitlines()]
+    words = ("live", "one.tilt", "--input", "folder:in", "--until", "EOF", "--early")
+    code, out, err = tilt(*words, "--checkpoint", "1ms", "--form", "changes")
+    assert (code, err) == (0, "")
+    changes = [json.loads(line) for line in out.splitlines()]
+    left: dict[str, int] = {}
+    for row in changes:
+        weight = row.pop("weight")
+        left[json.dumps(row)] = left.get(json.dumps(row), 0) + weight
+    rows = [json.loads(row) for row, weight in left.items() if weight]
+    assert sorted(rows, key=lambda row: row["start"]) == expected
+    code, out, err = tilt(
+        *words, "--checkpoint", "1ms", "--form", "upsert", "--output", "y.csv"
+    )
+    assert code == 0
+    assert err.startswith("wrote ")
+    assert " rows to y.csv" in err
+    by_start = {}
+    for line in Path("y.csv").read_text().splitlines()[1:]:
+        start, end, value, operation = line.split(",")
+        assert operation in ('"put"', '"delete"')
+        if operation == '"put"':
+            by_start[int(start)] = int(end), float(value)
+        else:
+            del by_start[int(start)]
+    assert by_start == {r["start"]: (r["end"], r["y"]) for r in expected}

@@ -217,6 +217,33 @@ def test_killed_at_random_moments(case: Case, *, deep: bool) -> None:
         assert case.resume(name) == case.whole, after
 
 
+def test_changes_add_up_to_the_final_rows(case: Case, *, deep: bool) -> None:
+    """Runs write them at moments of their own; what is left of them is the same."""
+    form = ["--form", "changes", "--early"]
+    ended = case.server.run([*words_for(case.folder, "changes"), *form])
+    assert ended.code == 0, ended.log
+    revised, killed = 0, 0
+    count = ended.points if deep else 5
+    for point in np.linspace(20, ended.points - 1, count).astype(int).tolist():
+        name = f"changes-{point}"
+        words = [*words_for(case.folder, name), *form]
+        killed += case.server.run(words, point=point).was_killed
+        assert case.server.run(words).code == 0
+        text = (case.folder / name / "sums.jsonl").read_text()
+        left: dict[str, int] = {}
+        for line in text.splitlines():
+            row = json.loads(line)
+            weight = row.pop("weight")
+            revised += weight < 0
+            rest = json.dumps(row, ensure_ascii=False)
+            left[rest] = left.get(rest, 0) + weight
+            assert left[rest] in (0, 1), (point, line)
+        rows = sorted(row for row, weight in left.items() if weight)
+        assert rows == sorted(case.whole["sums"].decode().splitlines()), point
+    assert revised
+    assert killed
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_makes_a_checkpoint_and_leaves(
     case: Case, number: signal.Signals

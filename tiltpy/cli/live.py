@@ -9,6 +9,7 @@ from argparse import ArgumentParser, Namespace
 from tiltpy.cli import arguments
 from tiltpy.cli.binding import add_binding_arguments
 
+FORMS = ("append", "upsert", "changes")
 SOURCES = (
     "the source of an input: tail:FILE follows a file that grows (.jsonl, .csv or "
     ".tsv), folder:DIRECTORY (or folder:DIRECTORY/*.csv) reads the files of a "
@@ -74,6 +75,21 @@ def _add_output_arguments(parser: ArgumentParser) -> None:
         default=[],
         help="the format of an output, where its file's suffix does not tell: jsonl "
         "(the default of -), csv, tsv or arrows",
+    )
+    parser.add_argument(
+        "--form",
+        choices=FORMS,
+        default="append",
+        help="the rows of outputs: append (the default) has the final ones alone; "
+        "changes also has rows that are not final, takes them back when they no longer "
+        "hold, and says so in a column weight (+1, -1); upsert has them with a column "
+        "op: put replaces the row of that key and start, delete removes it",
+    )
+    parser.add_argument(
+        "--early",
+        action="store_true",
+        help="with --form upsert or changes: write all that is not final, as if no row "
+        "were to come, at each checkpoint",
     )
     parser.add_argument(
         "--accepted",

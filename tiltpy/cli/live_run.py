@@ -29,6 +29,11 @@ LATE = ("drop", "adjust", "throw")
 def run_live_query(args: Namespace) -> int:
     """Run a query over rows as they come; 0 once its sources have ended."""
     query = read_query(args.query, args.param)
+    if args.early and args.form == "append":
+        raise ArgumentsError(
+            "--early: early rows change, and --form append takes no row back; add "
+            "--form upsert or --form changes"
+        )
     unit = query.query.unit
     names = [declared.name for declared in query.query.inputs]
     late = _read_late(names, args)
@@ -41,6 +46,8 @@ def run_live_query(args: Namespace) -> int:
             late=open_late_sinks(late),
             accepted=open_archives(names, args),
             state=args.state,
+            form=args.form,
+            early=args.early,
             checkpoint=_read_wait("--checkpoint", args.checkpoint),
             idle=_read_waits("--idle", args.idle, names),
             heartbeat=_read_waits("--heartbeat", args.heartbeat, names),
@@ -53,7 +60,7 @@ def run_live_query(args: Namespace) -> int:
     except ArgumentError as error:
         raise ArgumentsError(str(error)) from error
     if not args.quiet:
-        _report(outcome, sinks, late)
+        _report(outcome, "snapshot" if args.form == "append" else "row", sinks, late)
     return 0
 
 
@@ -109,12 +116,14 @@ def _read_wait(option: str, text: str) -> str:
     return text
 
 
-def _report(outcome: LiveOutcome, sinks: dict[str, Sink], late: dict[str, str]) -> None:
+def _report(
+    outcome: LiveOutcome, unit: str, sinks: dict[str, Sink], late: dict[str, str]
+) -> None:
     """Say on stderr what was written, and how many rows came late."""
     for name, count in outcome.rows.items():
         if not isinstance(sinks[name], PipeSink):
             of_name = f" of ~{name}" if len(sinks) > 1 else ""
-            note(f"wrote {quantity(count, 'snapshot')}{of_name} to {sinks[name]!r}")
+            note(f"wrote {quantity(count, unit)}{of_name} to {sinks[name]!r}")
     for name, count in outcome.late.items():
         if count:
             way = late.get(name, "drop")

@@ -3,17 +3,18 @@
 Everything happens between two takes: rows are pushed, their results written, and when a
 checkpoint is due, the sinks are flushed at known positions before the checkpoint that
 has these positions is made durable. So a checkpoint never says more than sinks hold.
+Rows that are not final go out at checkpoints, and those of the session that is saved.
 """
 
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import pyarrow as pa
 
 from tiltpy.live.end_signals import EndSignal, defer_signals
 from tiltpy.live.intake import Delivery, Intake
+from tiltpy.live.output_forms import OutputWriter
 from tiltpy.live.sinks.sink import CommittingSink, Position, Sink
 from tiltpy.live.sources.source import RowSource
 from tiltpy.live.state_folder import Checkpoint, Identity, StateFolder
@@ -69,6 +70,7 @@ class LiveRun:
         session: LiveSession,
         sources: Mapping[str, RowSource],
         destinations: Destinations,
+        writers: Mapping[str, OutputWriter],
         intervals: Intervals,
         *,
         unit: Unit | None = None,
@@ -80,6 +82,7 @@ class LiveRun:
         self._session = session
         self._sources = sources
         self._destinations = destinations
+        self._writers = writers
         self._intervals = intervals
         self._unit = unit
         self._saving = saving
@@ -89,6 +92,8 @@ class LiveRun:
         self._open_inputs = set(sources)
         self._has_changed = False
         """Whether anything came since the last checkpoint."""
+        self._unsettled: Update | None = None
+        """The last update since that, unless it left nothing open."""
         self.outcome = LiveOutcome()
 
     def run(self, *, until_end: bool) -> None:
@@ -185,16 +190,10 @@ class LiveRun:
     # Results out
 
     def _write(self, update: Update, *, last: bool = False) -> None:
-        """Write what is final, and the late and the accepted rows.
-
-        Tables without rows are left out, but for the last ones, which have a header.
-        """
-        for name, sink in self._destinations.outputs.items():
-            table: Any = update[name].final.to_arrow()
-            if table.num_rows or last:
-                sink.write(table)
-            count = self.outcome.rows.get(name, 0)
-            self.outcome.rows[name] = count + table.num_rows
+        """Write what is final, as far as forms let it, and late and accepted rows."""
+        for name, writer in self._writers.items():
+            self._count(name, writer.write(update[name], last=last))
+        self._unsettled = None if last else update
         for name, table in update.late.items():
             if name in self._destinations.late and table.num_rows:
                 self._destinations.late[name].write(table)
@@ -205,8 +204,15 @@ class LiveRun:
         if self._on_update is not None:
             self._on_update(update)
 
+    def _count(self, name: str, rows: int) -> None:
+        self.outcome.rows[name] = self.outcome.rows.get(name, 0) + rows
+
     def checkpoint(self) -> None:
         """Make a checkpoint of what was pushed and written."""
+        if self._unsettled is not None:
+            for name, writer in self._writers.items():
+                self._count(name, writer.settle(self._unsettled[name]))
+            self._unsettled = None
         sinks = self._destinations.by_name()
         flushed = {name: sink.flush() for name, sink in sinks.items()}
         if self._saving is not None:

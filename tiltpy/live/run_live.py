@@ -9,6 +9,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from tiltpy.api import CompiledQuery
 from tiltpy.argument_checks import check_argument, check_path, whole_number
 from tiltpy.errors import ArgumentError, StateError, TiltError
@@ -20,6 +22,7 @@ from tiltpy.live.live_run import (
     OnUpdate,
     StateOwner,
 )
+from tiltpy.live.output_forms import APPEND, FormName, OutputForm, open_writers
 from tiltpy.live.sinks.sink import LastingSink, Sink
 from tiltpy.live.sources.source import ExpectedInput, RowSource, TypedSource
 from tiltpy.live.state_folder import Checkpoint, Identity, StateFolder
@@ -45,6 +48,8 @@ def run_live(
     checkpoint: Length | None = "1s",
     idle: Waits | None = None,
     heartbeat: Waits | None = None,
+    form: FormName = "append",
+    early: bool = False,
     until_end: bool = True,
     on_update: OnUpdate | None = None,
     **live: object,
@@ -68,6 +73,13 @@ def run_live(
     the wall clock, less so much. `on_update` is called with each update, after its rows
     were written.
 
+    `form` says in which form outputs go to their sinks. `"append"`: the final
+    snapshots, each when it is final. The other two also have the open ones, or with
+    `early` all that is not final, as they are at each checkpoint. `"changes"`: rows
+    with a column `weight`; -1 takes back a row that was written with +1, and the rows
+    that are left are those of now. `"upsert"`: rows with a column `op`; `"put"`
+    replaces the row of that key and start, `"delete"` removes it.
+
     It ends when all sources have ended, and then takes that as the promise that no row
     will come; with `until_end=False` it takes nothing as final that is not. Ctrl-C
     makes a checkpoint and leaves.
@@ -80,16 +92,22 @@ def run_live(
         {name: _seconds("heartbeat", wait) for name, wait in (heartbeat or {}).items()},
     )
     destinations = Destinations(into, late or {}, accepted or {})
+    output_form = OutputForm(form, early)
     if isinstance(query, LiveSession):
-        if state is not None or live:
-            found = "state" if state is not None else next(iter(live))
+        options = {**({} if state is None else {"state": state}), **live}
+        if output_form != APPEND:
+            options["form"] = form
+        if options:
+            found = next(iter(options))
             raise ArgumentError(
                 f"run_live() of a session takes no {found}=; give the query instead"
             )
         plan = _Plan.of_session(query)
     else:
         check_argument("query", query, CompiledQuery, "a query or a session")
-        plan = _Plan.of_query(query, live, frozenset(destinations.accepted))
+        plan = _Plan.of_query(
+            query, live, frozenset(destinations.accepted), output_form
+        )
     plan.check(sources, destinations, intervals)
     with ExitStack() as stack:
         run = _start(plan, sources, destinations, intervals, state, on_update, stack)
@@ -112,6 +130,7 @@ class _Plan:
     session: LiveSession | None = None
     query: CompiledQuery | None = None
     arguments: Mapping[str, object] | None = None
+    form: OutputForm = APPEND
 
     @classmethod
     def of_session(cls, session: LiveSession) -> _Plan:
@@ -126,6 +145,7 @@ class _Plan:
         query: CompiledQuery,
         arguments: Mapping[str, object],
         accepted: frozenset[str],
+        form: OutputForm,
     ) -> _Plan:
         """Plan to open a session of a query, with the inputs to archive."""
         params: Any = arguments.get("params")
@@ -152,6 +172,7 @@ class _Plan:
             expected,
             query=query,
             arguments=arguments,
+            form=form,
         )
 
     def check(
@@ -168,6 +189,7 @@ class _Plan:
             _check_names(option, names, self.inputs)
         if self.query is not None:
             _check_names("into", destinations.outputs, self.outputs)
+            self.form.check(self.query.query, destinations.outputs)
         if missing := [name for name in self.inputs if name not in sources]:
             raise ArgumentError(
                 f"run_live(): input '{missing[0]}' has no source; give one: "
@@ -208,6 +230,15 @@ class _Plan:
             arguments["resume"] = saved
         return self.query.live(**arguments)  # type: ignore[arg-type]
 
+    def list_provisional(
+        self, session: LiveSession, names: Iterable[str]
+    ) -> dict[str, pa.Table]:
+        """List what the sinks of a saved session hold besides its final rows."""
+        if self.form == APPEND:
+            return {}
+        update = session.result()
+        return {name: self.form.provisional(update[name]) for name in names}
+
     def identity(self) -> Identity:
         """Identify the query by all that its results depend on."""
         from importlib.metadata import version  # noqa: PLC0415 - late
@@ -215,7 +246,7 @@ class _Plan:
         assert self.query is not None
         ways = {name: each.binding for name, each in self.expected.items()}
         others = {name: repr(value) for name, value in (self.arguments or {}).items()}
-        text = repr((str(self.query), ways, sorted(others.items())))
+        text = repr((str(self.query), ways, sorted(others.items()), self.form))
         return Identity(version("tiltpy"), sha256(text.encode()).hexdigest())
 
 
@@ -258,10 +289,15 @@ def _start(
         flushed = {name: sink.flush() for name, sink in sinks.items()}
         begun = Checkpoint(saving.identity, dict.fromkeys(sources), flushed)
         saving.folder.write(begun)
+    standing = {}
+    if saved is not None and saved.session is not None:
+        standing = plan.list_provisional(session, destinations.outputs)
+    query = None if plan.query is None else plan.query.query
     run = LiveRun(
         session,
         sources,
         destinations,
+        open_writers(plan.form, destinations.outputs, query, standing),
         intervals,
         unit=plan.unit,
         saving=saving,
