@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
-from hashlib import sha256
 from pathlib import Path
-from typing import Any
-
-import pyarrow as pa
 
 from tiltpy.api import CompiledQuery
 from tiltpy.argument_checks import check_argument, check_path, whole_number
 from tiltpy.errors import ArgumentError, StateError, TiltError
-from tiltpy.ingress import read_ways
+from tiltpy.live.live_plan import LivePlan, Sources
 from tiltpy.live.live_run import (
     Destinations,
     LiveOutcome,
@@ -24,15 +19,13 @@ from tiltpy.live.live_run import (
 )
 from tiltpy.live.output_forms import APPEND, FormName, OutputForm, open_writers
 from tiltpy.live.sinks.sink import LastingSink, Sink
-from tiltpy.live.sources.source import ExpectedInput, RowSource, TypedSource
-from tiltpy.live.state_folder import Checkpoint, Identity, StateFolder
+from tiltpy.live.sources.source import TypedSource
+from tiltpy.live.state_folder import Checkpoint, StateFolder
 from tiltpy.live.timers import NEVER, Intervals
 from tiltpy.live_session import LiveSession
-from tiltpy.messages import closest
 from tiltpy.time_literals import Length, ticks_of
-from tiltpy.types import NANOSECONDS, Unit
+from tiltpy.types import NANOSECONDS
 
-Sources = Mapping[str, RowSource]
 Sinks = Mapping[str, Sink]
 Waits = Mapping[str, Length]
 
@@ -102,10 +95,10 @@ def run_live(
             raise ArgumentError(
                 f"run_live() of a session takes no {found}=; give the query instead"
             )
-        plan = _Plan.of_session(query)
+        plan = LivePlan.of_session(query)
     else:
         check_argument("query", query, CompiledQuery, "a query or a session")
-        plan = _Plan.of_query(
+        plan = LivePlan.of_query(
             query, live, frozenset(destinations.accepted), output_form
         )
     plan.check(sources, destinations, intervals)
@@ -116,142 +109,8 @@ def run_live(
     return run.outcome
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """A query to run, with the arguments of `query.live`, or a session."""
-
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    late: frozenset[str]
-    """The inputs that give their late rows back."""
-    accepted: frozenset[str]
-    """Those that give back their accepted rows."""
-    expected: Mapping[str, ExpectedInput]
-    session: LiveSession | None = None
-    query: CompiledQuery | None = None
-    arguments: Mapping[str, object] | None = None
-    form: OutputForm = APPEND
-
-    @classmethod
-    def of_session(cls, session: LiveSession) -> _Plan:
-        """Plan to go on with a session that is open."""
-        inputs = tuple(session.counts)
-        accepted = frozenset(session.result().accepted_rows)
-        return cls(inputs, (), frozenset(inputs), accepted, {}, session=session)
-
-    @classmethod
-    def of_query(
-        cls,
-        query: CompiledQuery,
-        arguments: Mapping[str, object],
-        accepted: frozenset[str],
-        form: OutputForm,
-    ) -> _Plan:
-        """Plan to open a session of a query, with the inputs to archive."""
-        params: Any = arguments.get("params")
-        if params is not None:
-            query = query.with_params(params)
-        arguments = {name: v for name, v in arguments.items() if name != "params"}
-        unit = query.query.unit
-        needed = [name for name, each in query.inputs.items() if each.needed]
-        ways = read_ways(needed, arguments)
-        expected = {
-            declared.name: ExpectedInput(
-                declared, ways[declared.name].options(unit).binding, unit
-            )
-            for declared in query.query.inputs
-            if declared.name in ways
-        }
-        late = frozenset(name for name, way in ways.items() if way.late == "side")
-        outputs = tuple(query.query.outputs)
-        return cls(
-            tuple(ways),
-            outputs,
-            late,
-            accepted,
-            expected,
-            query=query,
-            arguments=arguments,
-            form=form,
-        )
-
-    def check(
-        self, sources: Sources, destinations: Destinations, intervals: Intervals
-    ) -> None:
-        """Refuse names that there are not, and inputs without a source."""
-        for option, names in (
-            ("sources", sources),
-            ("late", destinations.late),
-            ("accepted", destinations.accepted),
-            ("idle", intervals.idle),
-            ("heartbeat", intervals.heartbeat),
-        ):
-            _check_names(option, names, self.inputs)
-        if self.query is not None:
-            _check_names("into", destinations.outputs, self.outputs)
-            self.form.check(self.query.query, destinations.outputs)
-        if missing := [name for name in self.inputs if name not in sources]:
-            raise ArgumentError(
-                f"run_live(): input '{missing[0]}' has no source; give one: "
-                f"sources={{'{missing[0]}': tilt.sources...}}"
-            )
-        for name in destinations.late:
-            if name not in self.late:
-                raise ArgumentError(
-                    f"late: input '{name}' does not give its late rows back; open it "
-                    f"by {name}=tilt.ingress(late='side')"
-                )
-        for name in destinations.accepted:
-            if name not in self.accepted:
-                raise ArgumentError(
-                    f"accepted: input '{name}' does not give its accepted rows back; "
-                    f"open it by {name}=tilt.ingress(accepted=True)"
-                )
-        if intervals.heartbeat and self.unit is None:
-            raise TiltError(
-                "heartbeat: the ticks of the query have no unit, so the clock says "
-                "nothing of them; write `unit s` into the query"
-            )
-
-    @property
-    def unit(self) -> Unit | None:
-        """The tick of the query; None for a session."""
-        return None if self.query is None else self.query.query.unit
-
-    def open_session(self, saved: bytes | None) -> LiveSession:
-        """Open the session, as it was saved."""
-        if self.session is not None:
-            return self.session
-        assert self.query is not None
-        arguments = dict(self.arguments or {})
-        for name, way in read_ways(self.accepted, arguments).items():
-            arguments[name] = replace(way, accepted=True)
-        if saved is not None:
-            arguments["resume"] = saved
-        return self.query.live(**arguments)  # type: ignore[arg-type]
-
-    def list_provisional(
-        self, session: LiveSession, names: Iterable[str]
-    ) -> dict[str, pa.Table]:
-        """List what the sinks of a saved session hold besides its final rows."""
-        if self.form == APPEND:
-            return {}
-        update = session.result()
-        return {name: self.form.provisional(update[name]) for name in names}
-
-    def identity(self) -> Identity:
-        """Identify the query by all that its results depend on."""
-        from importlib.metadata import version  # noqa: PLC0415 - late
-
-        assert self.query is not None
-        ways = {name: each.binding for name, each in self.expected.items()}
-        others = {name: repr(value) for name, value in (self.arguments or {}).items()}
-        text = repr((str(self.query), ways, sorted(others.items()), self.form))
-        return Identity(version("tiltpy"), sha256(text.encode()).hexdigest())
-
-
 def _start(
-    plan: _Plan,
+    plan: LivePlan,
     sources: Sources,
     destinations: Destinations,
     intervals: Intervals,
@@ -329,16 +188,6 @@ def _check_empty(saving: StateOwner, sinks: Sinks) -> None:
                 f"{sink!r} has rows, but {saving.folder.folder} has no checkpoint of "
                 "them; name the state folder that they were written with, or remove "
                 "them"
-            )
-
-
-def _check_names(option: str, names: Iterable[str], known: Iterable[str]) -> None:
-    for name in names:
-        if name not in known:
-            nearest = closest(name, list(known))
-            hint = f"; did you mean '{nearest}'?" if nearest else ""
-            raise ArgumentError(
-                f"{option}: the query has no '{name}'; it has {', '.join(known)}{hint}"
             )
 
 
