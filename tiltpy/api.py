@@ -7,7 +7,7 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, cast, get_args
 
-from tiltpy.argument_checks import check_argument, check_path
+from tiltpy.argument_checks import check_argument, check_path, refusal
 from tiltpy.compiler import parsed_queries
 from tiltpy.compiler.declarations import (
     InputDeclaration,
@@ -238,8 +238,8 @@ class CompiledQuery:
         rows that share a stamp, and of loops that may make more than 10^9 visits.
         """
         if order not in ORDERS:
-            refuse = TiltError if isinstance(order, str) else ArgumentError
-            raise refuse(f"order={order!r}: expected 'key' or 'time'")
+            message = f"order={order!r}: expected 'key' or 'time'"
+            raise refusal(message, is_of_type=isinstance(order, str))
         query = self._with(params, RUN)
         request, frames = query.arguments.read(start, end, inputs, RUN)
         with RunProgress(progress) as bar:
@@ -433,8 +433,8 @@ class CompiledQuery:
 
         if format not in get_args(Format):
             known = ", ".join(f"'{name}'" for name in get_args(Format))
-            refuse = TiltError if isinstance(format, str) else ArgumentError
-            raise refuse(f"there is no format {format!r} to explain in; use {known}")
+            message = f"there is no format {format!r} to explain in; use {known}"
+            raise refusal(message, is_of_type=isinstance(format, str))
         if format != "stages" and (llvm or asm):
             raise TiltError("machine code is shown in the format 'stages' only")
         frames = {} if inputs is None else inputs

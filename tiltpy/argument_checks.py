@@ -24,6 +24,11 @@ def check_argument(
     return value
 
 
+def refusal(message: str, *, is_of_type: bool) -> TiltError:
+    """Make the error about a value: an `ArgumentError` if its type is wrong, too."""
+    return TiltError(message) if is_of_type else ArgumentError(message)
+
+
 def check_text(name: str, value: object) -> str:
     """Return a text that can be written in UTF-8; refuse all else."""
     check_argument(name, value, str, "a text (str)")

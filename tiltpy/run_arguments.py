@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tiltpy.argument_checks import check_argument, whole_number
+from tiltpy.argument_checks import check_argument, refusal, whole_number
 from tiltpy.compiler.output_selection import drop_unused_inputs
 from tiltpy.costs import Costs
 from tiltpy.errors import ArgumentError, DataError, TiltError, UnknownArgumentError
@@ -146,8 +146,8 @@ def _check_positive(name: str, value: object) -> None:
         return
     number = whole_number(value)
     if number is None or number < 1:
-        refuse = ArgumentError if number is None else TiltError
-        raise refuse(f"{name}={value}: expected a whole number, 1 or more")
+        message = f"{name}={value}: expected a whole number, 1 or more"
+        raise refusal(message, is_of_type=number is not None)
 
 
 def _unknown_argument_error(

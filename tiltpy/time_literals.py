@@ -5,7 +5,7 @@ from datetime import date, datetime, timedelta
 
 import numpy as np
 
-from tiltpy.argument_checks import whole_number
+from tiltpy.argument_checks import refusal, whole_number
 from tiltpy.errors import ArgumentError, TiltError
 from tiltpy.frontend.surface.durations import is_duration, parse_duration
 from tiltpy.frontend.surface.timestamps import (
@@ -32,8 +32,8 @@ def ticks_of(value: object, unit: Unit | None) -> int:
     if isinstance(value, str) and _INTEGER.fullmatch(value):
         return int(value)
     if not isinstance(value, str) or not is_duration(value):
-        refuse = TiltError if isinstance(value, str) else ArgumentError
-        raise refuse("expected ticks or a duration like 1h30m")
+        message = "expected ticks or a duration like 1h30m"
+        raise refusal(message, is_of_type=isinstance(value, str))
     span = Span(Source("<duration>", value), 0, len(value))
     return _whole_ticks(parse_duration(value, span).nanoseconds, unit)
 

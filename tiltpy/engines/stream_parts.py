@@ -165,7 +165,7 @@ class KeyedPart:
     """
 
     prompt = False
-    """Whether every key is computed as far as the clock."""
+    """True where every key is computed as far as the clock."""
 
     def __init__(
         self,

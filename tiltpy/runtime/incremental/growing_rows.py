@@ -33,7 +33,7 @@ class GrowingRows:
         self.rows = SnapshotBuffer.empty(payload)
         """All rows."""
         self._arrays: _Arrays | None = None
-        """What the rows are a view of, where there is room behind them."""
+        """The memory of the rows, once it has room behind them."""
 
     def replace(self, rows: SnapshotBuffer) -> None:
         """Hold other rows instead."""
