@@ -3,7 +3,7 @@
 import re
 from numbers import Integral
 
-from tiltpy.argument_checks import refusal
+from tiltpy.errors import ArgumentError, TiltError
 
 UNITS = {"": 1, "b": 1}
 for power, letter in enumerate("kmgt", 1):
@@ -20,8 +20,10 @@ def size_of(size_text: int | str) -> int:
     unit = UNITS.get(match[2].lower()) if match else None
     size = 0 if match is None or unit is None else int(float(match[1]) * unit)
     if size < 1 or not is_size:
-        message = f"expected bytes, or a size like 500MB or 2GiB; found {size_text!r}"
-        raise refusal(message, is_of_type=is_size)
+        refuse = TiltError if is_size else ArgumentError
+        raise refuse(
+            f"expected bytes, or a size like 500MB or 2GiB; found {size_text!r}"
+        )
     return size
 
 
