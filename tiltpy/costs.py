@@ -48,6 +48,10 @@ class RunCosts(_Thresholds):
     """Rows of a portion of a pass over rows, at least, where threads share it: a pass
     takes a nanosecond a row, to wake a thread 20 us (keys not bound)."""
 
+    single_call_rows: int = 1 << 12
+    """Rows of all inputs up to which a session computes what is final with one call of
+    a kernel: planning a run takes longer (pushes of 10 rows)."""
+
     # Chunks: a call costs up to 100 us, a chunk has about a millisecond of work
 
     chunk_work: int = 1 << 21

@@ -94,7 +94,9 @@ def open_engine(
             binding, reorder[name], schema=schema, accepted=True
         )
     request = Request(case.start, None, case.bounds)
-    options = RunOptions(plain.workers, costs=setting.costs)
+    single = random.choice((0, 8, setting.costs.run.single_call_rows))
+    run = replace(setting.costs.run, single_call_rows=single)
+    options = RunOptions(plain.workers, costs=replace(setting.costs, run=run))
     inputs = tuple(
         replace(each, lifetime=each.lifetime or case.inputs[each.name].lifetime)
         for each in case.query.inputs

@@ -16,6 +16,7 @@ from tiltpy.runtime.execution.call_states import CallStates, encode_rows
 from tiltpy.runtime.execution.kernel import Kernels
 from tiltpy.runtime.execution.output_group import OutputGroup
 from tiltpy.runtime.execution.run_options import RunOptions
+from tiltpy.runtime.execution.single_run import SingleRun
 from tiltpy.runtime.execution.stitch import Piece, Stitcher
 from tiltpy.runtime.execution.time_domain import (
     OutputRange,
@@ -44,6 +45,15 @@ class RunState:
     open: Mapping[str, Piece] = field(default_factory=dict)
     states: CallStates | None = None
     in_vectors: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class KernelRows:
+    """Rows of inputs as kernels read them, their dictionary, and the kernels."""
+
+    rows: Mapping[str, SnapshotBuffer]
+    strings: Strings
+    kernels: Kernels
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +112,10 @@ class Engine:
         them included. A `plan` of that is used if there is one. Raises `DataError` if
         an output has more cells than can be.
         """
-        run, strings, vector, whole = plan, NO_STRINGS, None, ranges is None
+        run: TimeRun | SingleRun | None = plan
+        strings, vector, whole = NO_STRINGS, None, ranges is None
         if ranges is None or not all(range_.is_empty for range_ in ranges.values()):
-            run = plan or self.plan(ranges, rows, state)
+            run = plan or self.choose_run(ranges, rows, state)
             strings, vector = run.strings, run.vector
             ranges = run.ranges if ranges is None else ranges
         outputs = self.group.outputs
@@ -116,7 +127,8 @@ class Engine:
             if name in stitchers:
                 stitchers[name].pieces.append(piece)
         if run is not None:
-            self._announce(run, whole=whole)
+            if isinstance(run, TimeRun):
+                self._announce(run, whole=whole)
             run.stitch(stitchers)
             if state.states is not None:
                 state.states.keep(strings)
@@ -139,7 +151,7 @@ class Engine:
             pieces[name] = complete
         seams = {n: s.carried for n, s in stitchers.items() if s.carried is not None}
         in_vectors = state.in_vectors or vector is not None
-        following = replace(state, open=waiting, in_vectors=in_vectors)
+        following = RunState(waiting, state.states, in_vectors)
         return Evaluation(pieces, seams, following, strings, vector)
 
     def first_state(self, rows: Mapping[str, SnapshotBuffer]) -> RunState:
@@ -153,6 +165,19 @@ class Engine:
         state: RunState = RunState(),
     ) -> TimeRun:
         """Plan a run over `ranges`, by default the outputs' whole domains."""
+        return self.plan_chunks(ranges, self.read(rows, state), state)
+
+    def choose_run(
+        self,
+        ranges: Mapping[str, OutputRange] | None,
+        rows: Mapping[str, SnapshotBuffer],
+        state: RunState,
+    ) -> TimeRun | SingleRun:
+        """Choose how the outputs are computed over `ranges`."""
+        return self.plan(ranges, rows, state)
+
+    def read(self, rows: Mapping[str, SnapshotBuffer], state: RunState) -> KernelRows:
+        """Check the rows of inputs, and find the kernels for them."""
         check_cells(self.group.query, rows)
         if state.states is not None:
             rows = {name: buffer.as_overlapping() for name, buffer in rows.items()}
@@ -161,10 +186,18 @@ class Engine:
             rows = {n: visible_rows(b) if n in hiding else b for n, b in rows.items()}
         coded, strings = encode_rows(self.group.vocabulary, rows, state.states)
         layouts = {name: buffer.abi_layout() for name, buffer in coded.items()}
-        kernels = self.group.compile_for(layouts)
+        return KernelRows(coded, strings, self.group.compile_for(layouts))
+
+    def plan_chunks(
+        self,
+        ranges: Mapping[str, OutputRange] | None,
+        read: KernelRows,
+        state: RunState,
+    ) -> TimeRun:
+        """Plan a run over rows that were read, cut into chunks."""
         whole = ranges is None
         if ranges is None:
-            ranges = find_whole_ranges(kernels.query, coded, self.request)
+            ranges = find_whole_ranges(read.kernels.query, read.rows, self.request)
         wanted = {
             name: range_ for name, range_ in ranges.items() if not range_.is_empty
         }
@@ -172,9 +205,9 @@ class Engine:
         if state.in_vectors:
             options = replace(options, vector=True)
         return TimeRun(
-            kernels,
-            coded,
-            strings,
+            read.kernels,
+            read.rows,
+            read.strings,
             self.request,
             options,
             wanted,

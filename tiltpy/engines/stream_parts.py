@@ -86,6 +86,7 @@ class UnkeyedPart:
     """Outputs without keys."""
 
     needs_all_keys = False
+    make_engine: type[Engine] = Engine
 
     def __init__(
         self,
@@ -95,7 +96,7 @@ class UnkeyedPart:
         announcement: Announcement,
     ) -> None:
         self.group = group
-        self.engine = Engine(group, request, options, announcement)
+        self.engine = self.make_engine(group, request, options, announcement)
         self.state = RunState()
         self.inputs: dict[str, UnkeyedSource] = {}
 

@@ -15,6 +15,7 @@ import numpy as np
 from tiltpy.calendars import end_of_cell
 from tiltpy.engines.engine import Evaluation, RunState
 from tiltpy.engines.keyed_engine import KeyedEvaluation
+from tiltpy.engines.live.prompt_engine import PromptEngine
 from tiltpy.engines.stream_parts import KeyedPart, UnkeyedPart
 from tiltpy.errors import QueryError
 from tiltpy.forks import cached_property
@@ -33,6 +34,8 @@ from tiltpy.runtime.results.key_columns import KeySnapshots
 class PromptPart(UnkeyedPart):
     """Outputs without keys."""
 
+    make_engine = PromptEngine
+
     @cached_property
     def _joined_by_value(self) -> frozenset[str]:
         return joined_by_value(self.group.query)
@@ -49,12 +52,12 @@ class PromptPart(UnkeyedPart):
         Not where states are kept: those are of the last cell computed, and never go
         back. Nor where it says nothing: snapshots are joined by value.
         """
-        tdom, through = self.group.outputs[name].tdom, range_.high
+        tdom, high = self.group.outputs[name].tdom, range_.high
         if range_.final or tdom.rows is not None:
             return range_
-        if self.state.states is not None or name in self._joined_by_value:
-            return replace(range_, through=through)
-        return replace(range_, high=end_of_cell(tdom, through + 1), through=through)
+        if self.state.states is None and name not in self._joined_by_value:
+            high = end_of_cell(tdom, high + 1)
+        return OutputRange(range_.domain, range_.low, high, False, range_.high)
 
     def save(self) -> dict[str, object]:
         """Make what `restore` takes."""

@@ -204,7 +204,20 @@ class SnapshotBuffer:
 
     def with_columns(self, columns: tuple[Column, ...]) -> "SnapshotBuffer":
         """Replace the payload columns."""
-        return replace(self, columns=columns)
+        return SnapshotBuffer(
+            self.layout,
+            self.n,
+            self.start,
+            self.period,
+            self.starts,
+            self.ends,
+            columns,
+            self.fifo,
+            self.points,
+            self.domain_end,
+            self.before,
+            self.row_object,
+        )
 
     def find(self, low: int, high: int) -> tuple[int, int]:
         """Find the rows that cover every event that overlaps `(low, high]`.

@@ -27,7 +27,7 @@ from tiltpy.runtime.arrays.joined_rows import RowMarks
 from tiltpy.runtime.arrays.pool import Array, ScratchArrays, dtype_of
 from tiltpy.runtime.arrays.snapshot_buffer import Column, pack_validity
 from tiltpy.runtime.arrays.views import address
-from tiltpy.runtime.concurrency.offload import stop_flag
+from tiltpy.runtime.concurrency.offload import StopFlag, stop_flag
 from tiltpy.runtime.concurrency.threads import StopWork
 from tiltpy.runtime.execution.call_numbers import greatest, item, total
 from tiltpy.runtime.execution.call_states import CallStates
@@ -122,6 +122,16 @@ class CallTable:
         self._apart_slots: list[int]
         self._appended: list[OutputSlot] = []
         self._numbers: list[I64Array | int] = [0] * self.map.size
+        self.is_reused = False
+        """Whether the call is made again and again, over what it has written."""
+
+    def move(
+        self, ranges: CallRanges, strings: Strings, states: CallStates | None
+    ) -> None:
+        """Have the one call cover another range: `prepare` fills its slots anew."""
+        self.ranges, self.strings = ranges, strings
+        if states is not None:
+            self.states = states
 
     # -- where outputs go -------------------------------------------------------------
 
@@ -211,8 +221,10 @@ class CallTable:
 
     def prepare(self) -> None:
         """Fill all slots but those of memory that each run has for itself."""
-        self._block = ArrayBlock([(slot.type, size) for slot, size, _ in self._apart])
-        self._apart_slots = [slot.index for slot, *_ in self._apart]
+        if self._apart:
+            items = [(slot.type, size) for slot, size, _ in self._apart]
+            self._block = ArrayBlock(items)
+            self._apart_slots = [slot.index for slot, *_ in self._apart]
         numbers, ranges, slices = self._numbers, self.ranges, self.ranges.slices
         for index, kind, name, column in self.map.inputs:
             numbers[index] = slices[name].number(kind, column)
@@ -230,7 +242,9 @@ class CallTable:
         for index, column, scratch in self.map.scratch:
             size = greatest(ranges.rows_of(scratch.rows, scratch.constant))
             self.needs[index] = ScratchNeed((name, column), scratch.type, size)
-        if self.count == 1 and not any(isinstance(n, np.ndarray) for n in numbers):
+        if self.is_reused or (
+            self.count == 1 and not any(isinstance(n, np.ndarray) for n in numbers)
+        ):
             self.slots = np.array([numbers], np.int64)
         else:
             self.slots = np.empty((self.count, len(numbers)), np.int64)
@@ -271,6 +285,11 @@ class CallTable:
         if flag.is_set:
             raise StopWork
 
+    def call(self, scratch: ScratchArrays, flag: StopFlag) -> None:
+        """Make the one call, in this thread."""
+        self.take_scratch(scratch)
+        self.code.call(address(self.slots), flag.address)
+
     # -- what the calls wrote ---------------------------------------------------------
 
     def counts(self, output: str) -> I64Array:
@@ -301,7 +320,7 @@ class CallTable:
         begins, covered = (
             None
             if array is None
-            else array.of(call, count, copy=False)[:count].view(np.bool_)
+            else array.of(call, count, copy=self.is_reused)[:count].view(np.bool_)
             for array in arrays
         )
         assert begins is not None

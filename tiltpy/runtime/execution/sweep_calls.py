@@ -129,7 +129,8 @@ class _ChunkOutput:
         """Count the snapshots that the calls of a table wrote."""
         counts = table.counts(self.name).tolist()
         values = table.arrays[SlotKind.OUT_VALUES, self.name, 0].array
-        return _Snapshots(table, counts, is_sparse(values, sum(counts)))
+        copy = table.is_reused or is_sparse(values, sum(counts))
+        return _Snapshots(table, counts, copy)
 
     def snapshots_of(
         self, snapshots: _Snapshots, call: int

@@ -1,0 +1,64 @@
+"""Few rows are computed by one call, whose memory serves the next one."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import tiltpy as tilt
+from tiltpy.engines.live.prompt_engine import PromptEngine
+from tiltpy.runtime.execution.single_run import SingleRun
+
+ROWS = 240
+X = "input x : f64 time ts point\n"
+QUERIES = {
+    "own times": X + "~o[t] = mean(~x[t-50 : t])\noutput ~o",
+    "times of rows": X + "~o[t] = ~x[t] * 2.0\noutput ~o",
+    "joined": X + "~o[t] = ~x[t] > 0.5 ? true : false\noutput ~o",
+    "nulls": X + "~o[t] = { a = ~x[t], b = ~x[t] > 0.5 ? ~x[t-5] : φ }\noutput ~o",
+    "grid": X + "g = TDom(-inf, inf, 20)\n~o[g] = max(~x[g-40 : g])\noutput ~o",
+    "scratch": X + "~s[t] = sum(~x[t-30 : t])\n~o[t] = max(~s[t-30 : t])\noutput ~o",
+    "two": X + "~o[t] = sum(~x[t-9 : t])\n~p[t] = ~x[t] + 1.0\noutput ~o, ~p",
+    "all the past": X + "~o[t] = max(~x[-inf : t])\noutput ~o",
+    "until next": "input x : f64 time ts until_next\n~o[t] = ~x[t-3]\noutput ~o",
+    "overlapping": """
+        input x : f64 time ts duration 25
+        ~o[t] = max(~x[t-1 : t])
+        output ~o
+    """,
+}
+
+
+def frames_of(rows: int) -> list[pa.Table]:
+    """Make the frames of a session: so many rows each."""
+    random = np.random.default_rng(rows)
+    stamps = np.cumsum(random.integers(1, 9, ROWS))
+    values = random.random(ROWS)
+    table = pa.table({"ts": stamps, "x": values})
+    return [table.slice(first, rows) for first in range(0, ROWS, rows)]
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_what_was_returned_stays(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each update has its snapshots whatever the session has computed since.
+
+    They are those of a run, and of pushes that all are too large for one call.
+    """
+    query = tilt.parse(QUERIES[name])
+    chosen: list[bool] = []
+    choose = PromptEngine.choose_run
+
+    def choose_run(self: PromptEngine, *of: object) -> object:
+        run = choose(self, *of)  # type: ignore[arg-type]
+        chosen.append(isinstance(run, SingleRun))
+        return run
+
+    monkeypatch.setattr(PromptEngine, "choose_run", choose_run)
+    live = query.live()
+    updates = [live.push(x=frame) for frame in frames_of(5)]
+    updates.append(live.finish())
+    assert chosen
+    assert all(chosen)
+    whole = query.run(x=pa.concat_tables(frames_of(5)))
+    for output in query.outputs:
+        pieces = [update[output].final.to_arrow() for update in updates]
+        assert pa.concat_tables(pieces).equals(whole[output].to_arrow())
