@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache, partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -20,6 +19,18 @@ from tiltpy.time_literals import Moment, time_of
 T = TypeVar("T")
 
 
+class EarlyResult:
+    """The outcome of a session if no row were to come, computed for all outputs."""
+
+    def __init__(self, engine: LiveEngine) -> None:
+        self._engine = engine
+
+    @cached_property
+    def outcome(self) -> tuple[LiveEngine, SessionStep]:
+        """A copy of the session, and the step that finished it."""
+        return look_ahead(self._engine)
+
+
 class OutputUpdate:
     """The snapshots of an output that a call made final, and those still open.
 
@@ -33,12 +44,12 @@ class OutputUpdate:
         engine: LiveEngine,
         name: str,
         step: SessionStep,
-        finish_copy: Callable[[], tuple[LiveEngine, SessionStep]],
+        early: EarlyResult,
     ) -> None:
         self._engine = engine
         self._name = name
         self._step = step
-        self._finish_copy = finish_copy
+        self._early = early
 
     @cached_property
     def final(self) -> OutputTable:
@@ -64,7 +75,7 @@ class OutputUpdate:
         gone on since.
         """
         self._check_current("early")
-        engine, step = self._finish_copy()
+        engine, step = self._early.outcome
         return engine.final_table(self._name, step)
 
     @property
@@ -100,9 +111,9 @@ class Update(Mapping[str, OutputUpdate]):
     def __init__(self, engine: LiveEngine, step: SessionStep) -> None:
         self._engine = engine
         self._step = step
-        finish_copy = cache(partial(look_ahead, engine))
+        early = EarlyResult(engine)
         self._outputs = {
-            name: OutputUpdate(engine, name, step, finish_copy) for name in step.through
+            name: OutputUpdate(engine, name, step, early) for name in step.through
         }
 
     def __getitem__(self, name: str) -> OutputUpdate:

@@ -32,6 +32,11 @@ class LiveBuffer(UnkeyedSource):
         self._needed = 0
         """The rows that stayed when some were forgotten last."""
 
+    @property
+    def may_drop(self) -> bool:
+        """Return whether so many rows have come that old ones may be forgotten."""
+        return self._held.rows.n > 2 * self._needed + FEW_ROWS
+
     def layout(self) -> Layout:
         return self.rows().abi_layout()
 
@@ -69,7 +74,7 @@ class LiveBuffer(UnkeyedSource):
         """
         if time is None:
             self._held.replace(SnapshotBuffer.empty(self.payload))
-        elif self._held.rows.n > 2 * self._needed + FEW_ROWS:
+        elif self.may_drop:
             self._held.drop_before(time, last_rows)
             self._needed = self._held.rows.n
         return buffer_bytes(self._held.rows)
@@ -77,6 +82,8 @@ class LiveBuffer(UnkeyedSource):
 
 class LiveKeyedBuffer(KeyedInputBuffer):
     """Rows by key that came since an engine took the rows before."""
+
+    may_drop = True
 
     def __init__(self, source: LiveSource) -> None:
         super().__init__(source.declared, source, _ignore)

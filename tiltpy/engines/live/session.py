@@ -346,7 +346,10 @@ class LiveEngine:
 
     def _evict(self) -> None:
         """Forget the rows that no output needs."""
+        has_finished = any(output.finished for output in self.outputs.values())
         for name, held in self.inputs.items():
+            if not held.may_drop and not has_finished:
+                continue
             outputs = list_readers(name, self.outputs.values())
             if all(output.start is not None for output in outputs):
                 held.drop_before(*find_horizon(name, outputs, self._find_done))

@@ -14,15 +14,12 @@ import pyarrow as pa
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Input
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
-from tiltpy.runtime.arrays.views import integers_of
 from tiltpy.runtime.arrivals.accepted_rows import AcceptedRows, check_archive
 from tiltpy.runtime.arrivals.ingress_options import IngressOptions
 from tiltpy.runtime.arrivals.read_arrivals import (
     BEGINNING,
-    TICKS,
     Arrival,
     ArrivalReader,
-    join_rows,
 )
 from tiltpy.runtime.arrivals.reorder import ReorderBuffer
 from tiltpy.runtime.arrivals.waiting_rows import TimedRows
@@ -67,7 +64,7 @@ class LiveSource:
         self.waiting = ReorderBuffer()
         self._released: list[TimedRows] = []
         """Settled rows that no output has asked for."""
-        self.tail: pa.Table | None = None
+        self.tail: list[TimedRows] = []
         """The last settled rows, while the next row, which ends them, is unknown."""
         self._tail_events: SnapshotBuffer | None = None
         self._settled_rows: list[pa.Table] = []
@@ -94,7 +91,7 @@ class LiveSource:
 
     def count(self) -> Counts:
         """Count its rows so far."""
-        tail = 0 if self.tail is None else self.tail.num_rows
+        tail = sum(map(len, self.tail))
         self._release()
         return replace(self.counts, waiting=len(self.waiting) + tail)
 
@@ -137,7 +134,7 @@ class LiveSource:
             "idle": self.idle,
             "counts": self.counts,
             "waiting": [(each.starts, each.rows) for each in waiting],
-            "tail": self.tail,
+            "tail": [(each.starts, each.rows) for each in self.tail],
         }
 
     def restore(self, saved: Mapping[str, Any]) -> None:
@@ -148,7 +145,7 @@ class LiveSource:
         self.idle, self.counts = saved["idle"], saved["counts"]
         for starts, rows in saved["waiting"]:
             self.waiting.add(starts, rows)
-        self.tail = saved["tail"]
+        self.tail = [TimedRows(starts, rows) for starts, rows in saved["tail"]]
 
     def arrive(self, frame: object) -> Arrival:
         """Read a pushed frame; nothing is taken yet. Raises `DataError`."""
@@ -167,13 +164,13 @@ class LiveSource:
         """Take the rows of a push."""
         counts = self.counts
         counts.read += arrival.count
-        counts.accepted += arrival.rows.num_rows
+        counts.accepted += len(arrival.rows)
         counts.adjusted += arrival.adjusted
         counts.late += 0 if arrival.late is None else len(arrival.late.ticks)
         self.watermark, self.greatest = arrival.complete, arrival.greatest
-        if arrival.rows.num_rows:
+        if len(arrival.rows):
             self.idle = False
-            self.waiting.add(arrival.starts, arrival.rows)
+            self.waiting.put(arrival.rows, ascend=arrival.ascend)
 
     def promise(self, time: int) -> None:
         """Take a promise that no row to come starts before a time."""
@@ -197,43 +194,46 @@ class LiveSource:
         """Hand out the rows that are settled and have not been handed out."""
         del rows
         self._release()
-        settled = [each.rows for each in self._released]
-        self._released.clear()
+        settled = self._released
+        self._released = []
         if self.options.accepted:
-            self._settled_rows += settled
+            self._settled_rows += [each.rows for each in settled]
         if not self.holds:
-            return [self.reader.ingest(join_rows(settled))] if settled else []
-        if self.ended and self.tail is not None:
-            settled, self.tail = [self.tail, *settled], None
-            self._tail_events = None
-            return [self.reader.ingest(join_rows(settled))]
+            return [self.reader.lay_out(settled)] if settled else []
+        if not settled and not (self.ended and self.tail):
+            return []
+        settled = [*self.tail, *settled]
+        self.tail, self._tail_events = [], None
+        if self.ended:
+            return [self.reader.lay_out(settled)]
         return self._hold_back(settled)
 
-    def _hold_back(self, settled: list[pa.Table]) -> list[InputRows]:
+    def _hold_back(self, settled: list[TimedRows]) -> list[InputRows]:
         """Hand out all rows but those of the last stamp, which nothing ends yet."""
+        last = settled[-1].starts[-1]
+        while settled and settled[-1].starts[0] == last:
+            self.tail.insert(0, settled.pop())
+        if settled and settled[-1].starts[-1] == last:
+            piece = settled.pop()
+            before, behind = piece.cut(int(piece.starts.searchsorted(last)))
+            settled.append(before)
+            self.tail.insert(0, behind)
         if not settled:
             return []
-        table = join_rows(settled if self.tail is None else [self.tail, *settled])
-        stamps = integers_of(table.column(TICKS[0]).chunk(0))
-        last = int(stamps[-1])
-        first = int(stamps.searchsorted(last))
-        self.tail, self._tail_events = table.slice(first), None
-        if not first:
-            return []
-        return [self.reader.ingest(table.slice(0, first), next_stamp=last)]
+        return [self.reader.lay_out(settled, int(last) + self.reader.before)]
 
     def tail_events(self) -> SnapshotBuffer | None:
         """Make events without an end of the rows that nothing ends yet."""
-        if self._tail_events is None and self.tail is not None:
-            self._tail_events = self.reader.ingest(self.tail).buffer
+        if self._tail_events is None and self.tail:
+            self._tail_events = self.reader.lay_out(self.tail).buffer
         return self._tail_events
 
     @property
     def tail_stamp(self) -> int | None:
         """The stamp of the rows that nothing ends yet, if there are any."""
-        if self.tail is None:
+        if not self.tail:
             return None
-        return int(integers_of(self.tail.column(TICKS[0]).chunk(0))[0])
+        return int(self.tail[0].starts[0]) + self.reader.before
 
 
 def _null_type(of: Type) -> pa.DataType:

@@ -15,12 +15,15 @@ from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Input
 from tiltpy.lifetimes import Interval
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array
+from tiltpy.runtime.arrays.snapshot_buffer import Column
 from tiltpy.runtime.arrays.views import arrow_type, integers_of, plain_array
 from tiltpy.runtime.arrivals.ingress_options import IngressOptions
+from tiltpy.runtime.arrivals.plain_rows import PlainRows, join_plain
+from tiltpy.runtime.arrivals.waiting_rows import TimedRows
 from tiltpy.runtime.arrow.read_frame import read_frame
 from tiltpy.runtime.arrow.select_columns import Choice, choose_columns
 from tiltpy.runtime.arrow.timestamps import PLAIN_TICKS, StampType, format_stamp
-from tiltpy.runtime.arrow.validation import check_columns
+from tiltpy.runtime.arrow.validation import check_table_column, group_paths
 from tiltpy.runtime.ingest.binding import InputBinding, complete_input
 from tiltpy.runtime.ingest.event_times import lay_out_events, read_times
 from tiltpy.runtime.ingest.payload import read_payload
@@ -56,19 +59,19 @@ class LateRows:
 class Arrival:
     """The rows of a push, before the session takes them.
 
-    `rows` are those accepted, in order of arrival, with columns of ticks; `starts` are
-    the starts of their events. `complete` is the time through which the input is
-    complete behind them, `greatest` the greatest start. `count` is how many rows came,
-    `adjusted` how many of them were moved.
+    `rows` are those accepted, in order of arrival; they `ascend` if that is known.
+    `complete` is the time through which the input is complete behind them, `greatest`
+    the greatest start. `count` is how many rows came, `adjusted` how many of them were
+    moved.
     """
 
-    rows: pa.Table
-    starts: I64Array
+    rows: TimedRows
     late: LateRows | None
     complete: int
     greatest: int
     count: int
     adjusted: int = 0
+    ascend: bool = False
 
 
 class ArrivalReader:
@@ -119,6 +122,9 @@ class ArrivalReader:
         self.names = [*times, *self.columns]
         self._settled = complete_input(self._in_ticks, self._binding)
         self._is_plain = self._find_plain()
+        self._is_direct = self._is_plain and not self._settled.keys
+        """Whether the payload is read as rows come, and never again."""
+        self._paths = group_paths(self.choice.paths)
         empty = pa.Table.from_batches([], self.schema)  # without pandas
         self.nothing = ingest(declared, replace(binding, frame=empty), unit=unit)
 
@@ -150,13 +156,22 @@ class ArrivalReader:
         where a row is wrong.
         """
         table = self._select(frame)
-        choice, name = self.choice, self.declared.name
-        check_columns(name, table, choice.paths)
+        for name, paths in self._paths.items():
+            check_table_column(self.declared.name, table, name, paths)
         if not self._is_movable:
-            table = table.select(choice.columns).cast(self.movable)
-        stamps, _ = read_times(self.declared, self.lifetime, choice, table, self.unit)
+            table = table.select(self.choice.columns).cast(self.movable)
+        stamps, _ = read_times(
+            self.declared, self.lifetime, self.choice, table, self.unit
+        )
         ticks = [each.ticks for each in stamps]
         starts = ticks[0] - self.before
+        if stamps[0].in_order and len(starts) and self.options.jump is None:
+            last, reorder = int(starts[-1]), self.options.reorder
+            if starts[0] >= max(complete, _reduce(greatest, reorder)):
+                most = max(greatest, last)
+                complete = max(complete, _reduce(most, reorder))
+                rows = TimedRows(starts, self._rows_of(ticks, table))
+                return Arrival(rows, None, complete, most, table.num_rows, ascend=True)
         bounds = self._bounds_before(starts, complete, greatest)
         accepted: BoolArray | None = None
         late, adjusted = None, 0
@@ -167,17 +182,28 @@ class ArrivalReader:
             late, accepted, ticks = self._sort_out(table, ticks, mask, bounds, first)
             adjusted = 0 if late is not None else int(mask.sum())
             starts = ticks[0] - self.before
-        rows = pa.Table.from_arrays(
-            [*map(plain_array, ticks), *(table.column(name) for name in self.columns)],
-            self.names,
-        )
-        self._check_payload(rows)
+        source = self._rows_of(ticks, table)
         if accepted is not None:
-            rows, starts = rows.filter(plain_array(accepted)), starts[accepted]
+            taken = TimedRows(starts, source).rows.filter(plain_array(accepted))
+            source, starts = taken, starts[accepted]
         most = max(greatest, int(starts.max())) if len(starts) else greatest
-        return Arrival(
-            rows, starts, late, int(bounds[-1]), most, table.num_rows, adjusted
-        )
+        rows = TimedRows(starts, source)
+        return Arrival(rows, late, int(bounds[-1]), most, table.num_rows, adjusted)
+
+    def _rows_of(
+        self, ticks: Sequence[I64Array], table: pa.Table
+    ) -> pa.Table | PlainRows:
+        """Read the rows of a frame, whose ticks and columns were checked."""
+        payload: tuple[Column, ...] = ()
+        is_direct = self._is_direct and table.num_rows
+        if is_direct:
+            payload = read_payload(self._settled, table, self.choice.payload, self.unit)
+        plain = PlainRows(ticks, payload, table, self.columns, self.names)
+        if is_direct:
+            return plain
+        rows = plain.table(0, table.num_rows)
+        self._check_payload(rows)
+        return rows
 
     def _bounds_before(
         self, starts: I64Array, complete: int, greatest: int
@@ -282,6 +308,20 @@ class ArrivalReader:
         if rows.num_rows and not self._is_plain:
             self.ingest(rows)
 
+    def lay_out(
+        self, pieces: Sequence[TimedRows], next_stamp: int | None = None
+    ) -> InputRows:
+        """Make events of rows in order; `next_stamp` is that of the row behind them."""
+        parts = [
+            (piece.source, slice(piece.first, piece.first + len(piece)))
+            for piece in pieces
+            if isinstance(piece.source, PlainRows) and not piece.source.has_nulls
+        ]
+        if len(parts) < len(pieces):
+            return self.ingest(join_rows([piece.rows for piece in pieces]), next_stamp)
+        times, payload = join_plain(parts)
+        return self._events_of(times, payload, next_stamp)
+
     def ingest(self, rows: pa.Table, next_stamp: int | None = None) -> InputRows:
         """Make events of rows in ticks; `next_stamp` is that of the row behind them.
 
@@ -295,6 +335,14 @@ class ArrivalReader:
             for number in range(self._times)
         )
         payload = read_payload(self._settled, rows, self.choice.payload, self.unit)
+        return self._events_of(times, payload, next_stamp)
+
+    def _events_of(
+        self,
+        times: tuple[I64Array, ...],
+        payload: tuple[Column, ...],
+        next_stamp: int | None,
+    ) -> InputRows:
         assert self._settled.lifetime is not None
         buffer = lay_out_events(times, self._settled.lifetime, payload, next_stamp)
         of = self._settled.type
@@ -305,6 +353,11 @@ class ArrivalReader:
         if self.unit is None or self.stamps.unit is None:
             return str(stamp)
         return format_stamp(stamp, replace(self.stamps, unit=self.unit))
+
+
+def _reduce(time: int, ticks: int) -> int:
+    """Go back from a time, not beyond the beginning."""
+    return max(time - ticks, BEGINNING)
 
 
 def join_rows(tables: Sequence[pa.Table]) -> pa.Table:

@@ -56,12 +56,15 @@ class ReorderBuffer:
         None starts before a time up to which rows have been released; all have one
         schema. Starts and rows are not copied, and must not change.
         """
-        if not len(starts):
+        self.put(TimedRows(starts, as_table(rows)))
+
+    def put(self, added: TimedRows, *, ascend: bool = False) -> None:
+        """Add rows, of which the caller may know that their starts `ascend`."""
+        if not len(added):
             return
-        added = TimedRows(starts, as_table(rows))
         if self._in_runs.count:
             self._append_to_runs(added)
-        elif self._in_order.accepts(starts):
+        elif self._in_order.accepts(added.starts, ascend=ascend):
             self._in_order.append(added)
         else:
             self._sort(added)

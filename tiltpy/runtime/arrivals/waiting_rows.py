@@ -10,6 +10,7 @@ import pyarrow as pa
 from tiltpy.runtime.arrays.block_passes import any_block
 from tiltpy.runtime.arrays.dtypes import Times
 from tiltpy.runtime.arrays.time_layout import shift_by_one
+from tiltpy.runtime.arrivals.plain_rows import PlainRows
 from tiltpy.runtime.arrivals.slot_table import SlotTable, take_rows
 from tiltpy.runtime.ingest.sort_block import order_block
 from tiltpy.runtime.ingest.sorted_runs import SortedRuns
@@ -32,17 +33,36 @@ def as_table(rows: ArrowRows) -> pa.Table:
 
 @dataclass(frozen=True, slots=True)
 class TimedRows:
-    """Rows, and the starts of their events."""
+    """Rows, and the starts of their events.
+
+    The rows are `source`, or those of plain ones from number `first` on.
+    """
 
     starts: Times
-    rows: pa.Table
+    source: pa.Table | PlainRows
+    first: int = 0
 
     def __len__(self) -> int:
         return len(self.starts)
 
+    @property
+    def rows(self) -> pa.Table:
+        """The rows as a table."""
+        if isinstance(self.source, PlainRows):
+            return self.source.table(self.first, len(self))
+        return self.source
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of memory that they take."""
+        return int(self.starts.nbytes) + int(self.source.nbytes)
+
     def slice(self, first: int, stop: int) -> "TimedRows":
         """View a range of them."""
-        return TimedRows(self.starts[first:stop], self.rows.slice(first, stop - first))
+        starts = self.starts[first:stop]
+        if isinstance(self.source, PlainRows):
+            return TimedRows(starts, self.source, self.first + first)
+        return TimedRows(starts, self.source.slice(first, stop - first))
 
     def cut(self, row: int) -> tuple["TimedRows", "TimedRows"]:
         """Cut them in two in front of a row."""
@@ -69,12 +89,14 @@ class RowsInOrder:
     @property
     def bytes(self) -> int:
         """The bytes of memory that the rows take."""
-        return sum(piece.starts.nbytes + piece.rows.nbytes for piece in self._pieces)
+        return sum(piece.nbytes for piece in self._pieces)
 
-    def accepts(self, starts: Times) -> bool:
-        """Tell whether rows ascend, and follow those that wait."""
+    def accepts(self, starts: Times, *, ascend: bool = False) -> bool:
+        """Tell whether rows ascend, unless that is known, and follow the others."""
         if self._pieces and starts[0] < self._pieces[-1].starts[-1]:
             return False
+        if ascend:
+            return True
         first = starts[:FIRST_ROWS]
         if (first[1:] < first[:-1]).any():
             return False

@@ -26,13 +26,25 @@ def check_columns(input: str, table: pa.Table, paths: Iterable[ColumnPath]) -> N
 
     A path is a column's name, and those of fields within it.
     """
+    for name, inner_paths in group_paths(paths).items():
+        check_table_column(input, table, name, inner_paths)
+
+
+def group_paths(paths: Iterable[ColumnPath]) -> dict[str, list[ColumnPath]]:
+    """Group paths by their columns."""
     by_column: dict[str, list[ColumnPath]] = {}
     for path in dict.fromkeys(paths):
         by_column.setdefault(path[0], []).append(path)
-    for name, inner_paths in by_column.items():
-        column = table.column(name)
-        _check_length(input, table, name, column)
-        check_column(input, column, inner_paths)
+    return by_column
+
+
+def check_table_column(
+    input: str, table: pa.Table, name: str, paths: Sequence[ColumnPath]
+) -> None:
+    """Refuse a malformed column of a table; of a struct the fields at paths count."""
+    column = table.column(name)
+    _check_length(input, table, name, column)
+    check_column(input, column, paths)
 
 
 def check_lengths(input: str, table: pa.Table) -> None:

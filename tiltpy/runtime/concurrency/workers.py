@@ -106,6 +106,8 @@ def portions(rows: int, least: int | None = None, each: int = 4) -> Iterator[sli
 
 def map_portions(work: Callable[[slice], R], rows: int) -> list[R]:
     """Map a function over portions of rows, which threads share; results in order."""
+    if rows < 2 * DEFAULT_COSTS.run.portion_rows:
+        return [work(slice(0, rows))]
     return map_shared(work, list(portions(rows)))
 
 

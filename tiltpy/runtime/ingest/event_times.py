@@ -9,6 +9,7 @@ from typing import assert_never
 import numpy as np
 import pyarrow as pa
 
+from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Input
 from tiltpy.lifetimes import (
@@ -153,11 +154,24 @@ def _lay_out_stamped(
     else:
         ends = _add(stamps, after) if after else stamps
         buffer = lay_out(_add(stamps, -before), ends, columns, breaks)
-    return replace(buffer, points=lifetime.is_point, before=before)
+    return SnapshotBuffer(
+        buffer.layout,
+        buffer.n,
+        buffer.start,
+        buffer.period,
+        buffer.starts,
+        buffer.ends,
+        columns,
+        buffer.fifo,
+        points=lifetime.is_point,
+        before=before,
+    )
 
 
 def _add(times: Times, ticks: int) -> Times:
-    """Add ticks to times; threads share the rows."""
+    """Add ticks to times; threads share the rows, if they are many."""
+    if len(times) < DEFAULT_COSTS.run.portion_rows:
+        return times + ticks
     sums = empty_times(len(times))
 
     def add(rows: slice) -> None:
