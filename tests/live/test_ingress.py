@@ -73,6 +73,24 @@ def test_the_same_row_is_late_whatever_the_batches() -> None:
     assert late == [expected] * 3
 
 
+def test_other_columns_do_not_wait() -> None:
+    """Rows that wait hold the columns that the query reads, and no others."""
+    plain, wide = (
+        tilt.parse(COUNTS).live(
+            x=tilt.ingress(reorder="1h", time="ts", column="x", late="side")
+        )
+        for _ in range(2)
+    )
+    frame = rows(*range(1000))
+    other = pa.array(["a long text"] * 1000)
+    plain.push(x=frame)
+    wide.push(x=frame.append_column("other", other))
+    waiting = [each._engine.sources["x"].waiting.bytes for each in (plain, wide)]
+    assert waiting[0] == waiting[1]
+    (late,) = wide.push(x=rows(-4000).append_column("other", other[:1])).late.values()
+    assert late["other"].to_pylist() == ["a long text"]
+
+
 def test_the_boundary_itself_is_in_time() -> None:
     """Complete through 10 less 3: a row that starts there is not late."""
     live = tilt.parse(COUNTS).live(x=tilt.ingress(reorder="3s"))

@@ -103,6 +103,8 @@ class ArrivalReader:
         self.before = self.lifetime.before
         self.is_interval = bool(self.lifetime.columns)
         self._whole_schema = schema
+        self._reads_all = set(self.choice.columns) == set(schema.names)
+        """Whether a frame has no columns that would wait with the others."""
         in_ticks = Interval(*TICKS) if self.is_interval else self.lifetime
         self._in_ticks = replace(
             declared,
@@ -198,6 +200,8 @@ class ArrivalReader:
         is_direct = self._is_direct and table.num_rows
         if is_direct:
             payload = read_payload(self._settled, table, self.choice.payload, self.unit)
+        if not self._reads_all:
+            table = table.select(self.choice.columns)
         plain = PlainRows(ticks, payload, table, self.columns, self.names)
         if is_direct:
             return plain
