@@ -12,7 +12,6 @@ behind the last row of a key.
 import time
 from collections.abc import Iterator, Sequence
 from functools import partial
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -20,12 +19,13 @@ import pyarrow as pa
 
 import tiltpy as tilt
 from bench.measure import BenchOptions
-from bench.peers import bytewax_windows
+from bench.pushes import cut, push_all
+from bench.reports import live_peers
 from bench.reports.files import same_rows
 from bench.reports.pieces import in_order
-from bench.timing import Runner, rate, take_turns
+from bench.timing import Runner, take_turns
 from bench.workloads.disorder import Disorder
-from bench.workloads.live import ARRIVALS, LIVE, WINDOW, Frames, LiveWorkload
+from bench.workloads.live import ARRIVALS, LIVE, Frames, LiveWorkload
 from bench.workloads.streams import Workload
 
 SIZES = (1, 10, 100, 1_000, 10_000, 100_000, 1_000_000)
@@ -37,7 +37,6 @@ RATES = (1_000, 10_000, 100_000, 1_000_000)
 """Rows a second that arrive."""
 SECONDS = 1.0
 """The seconds for which rows arrive at each rate."""
-PEER_ROWS = 50_000
 TURNS = 3
 
 
@@ -53,7 +52,8 @@ def lines(chosen: Sequence[Workload] | None, options: BenchOptions) -> Iterator[
             runners = _prepare_pushes(workload, disorder, sizes, rows, options.seed)
             label = f"{workload.name}, {disorder.name}"
             yield f"{label:<44}" + _closed(runners, min(TURNS, options.repeat))
-    yield from _peer_lines(options)
+    yield ""
+    yield from live_peers.lines(options)
     yield ""
     yield "open loop, ms from when a row is due to its update, p50 / p99, by rows a s"
     yield f"{'':<44}" + "".join(f"{each:>20,}" for each in RATES)
@@ -64,30 +64,6 @@ def lines(chosen: Sequence[Workload] | None, options: BenchOptions) -> Iterator[
                 for each in RATES
             ]
             yield f"{f'{workload.name}, {disorder.name}':<44}" + "".join(cells)
-
-
-def push_all(
-    query: tilt.CompiledQuery, pieces: Sequence[Frames], disorder: Disorder
-) -> tuple[list[pa.Table], object]:
-    """Push pieces into a session, and finish it; what is final, and through when."""
-    ways: dict[str, Any] = {
-        name: tilt.ingress(reorder=disorder.reorder) for name in pieces[0]
-    }
-    with query.live(**ways) as live:
-        tables = [live.push(**piece)["out"].final.to_arrow() for piece in pieces]
-        assert all(counts.late == 0 for counts in live.counts.values())
-        last = live.finish()["out"]
-        return [*tables, last.final.to_arrow()], last.through
-
-
-def cut(frames: Frames, size: int) -> list[Frames]:
-    """Cut frames into pieces that have so many rows together."""
-    each = max(1, size // len(frames))
-    count = min(map(len, frames.values()))
-    return [
-        {name: frame.slice(first, each) for name, frame in frames.items()}
-        for first in range(0, count, each)
-    ]
 
 
 def agrees(
@@ -165,41 +141,3 @@ def open_loop(
             taken = stop
     middle, high = np.quantile(latencies, (0.5, 0.99)) * 1e3
     return f"{middle:.1f} / {high:.1f}"
-
-
-def _peer_lines(options: BenchOptions) -> Iterator[str]:
-    """Bytewax beside a session, where it has such windows: rows in order."""
-    if find_spec("bytewax") is None:
-        yield "Bytewax is not installed: pip install '.[bench]'"
-        return
-    disorder = ARRIVALS[0]
-    rows = min(PEER_ROWS, max(1, options.events // SHARE))
-    for workload in (LIVE[0], LIVE[-1]):
-        frames = workload.make(rows, disorder, options.seed)
-        window = WINDOW if workload is LIVE[0] else 10 * WINDOW
-        peer = bytewax_windows.prepare(frames["x"], window, 1_000)
-        query = tilt.parse(workload.query, name=workload.name)
-        ours = partial(push_all, query, cut(frames, 1_000), disorder)
-        label = f"{workload.name}, 1,000 rows a push"
-        if not same_windows(pa.concat_tables(ours()[0]), peer(), window):
-            yield f"{label:<44}Bytewax: wrong"
-            continue
-        turns = take_turns(
-            {"tiltpy": ours, "Bytewax": peer}, min(TURNS, options.repeat)
-        )
-        ratio = min(t.processor for t in turns["Bytewax"]) / min(
-            t.processor for t in turns["tiltpy"]
-        )
-        shown = rate(rows, turns["Bytewax"]).show()
-        yield f"{label:<44}Bytewax {shown} M rows/s, tiltpy / Bytewax {ratio:.1f}"
-
-
-def same_windows(ours: pa.Table, theirs: bytewax_windows.Sums, window: int) -> bool:
-    """Tell whether windows have the same values; Bytewax has none that are empty."""
-    found = {}
-    for row in ours.to_pylist():
-        first = row["start"] // window
-        for number in range(first, -(-row["end"] // window)):
-            if row["out"]:
-                found[str(row.get("k", "all")), number] = float(row["out"])
-    return found == {key: value for key, value in theirs.items() if value}

@@ -17,6 +17,12 @@ ARRIVALS = DISORDERS[:2]
 """In order, and with 30 % of the rows moved back."""
 Frames = Mapping[str, pa.Table]
 
+_MAP = """\
+input x : f64 time ts point
+e = Rows(~x)
+~out[e] = ~x[e] * 2 + 1
+output ~out
+"""
 _SUM = f"""\
 input x : f64 time ts point
 w = TDom(-∞, ∞, {WINDOW})
@@ -75,9 +81,11 @@ def _draw_rows(
     return pa.table({"ts": stamps, name: random.integers(0, 800, rows) / 8})
 
 
-LIVE = (
-    LiveWorkload("tumbling sum", _SUM, _make_one),
-    LiveWorkload("sliding mean", _MEAN, _make_one),
-    LiveWorkload("as-of join", _JOIN, _make_two),
-    LiveWorkload("count by 10,000 keys", _COUNT, _make_keyed),
-)
+MAP = LiveWorkload("map", _MAP, _make_one)
+TUMBLING = LiveWorkload("tumbling sum", _SUM, _make_one)
+SLIDING = LiveWorkload("sliding mean", _MEAN, _make_one)
+JOIN = LiveWorkload("as-of join", _JOIN, _make_two)
+BY_KEY = LiveWorkload(f"count by {KEYS:,} keys", _COUNT, _make_keyed)
+LIVE = (MAP, TUMBLING, SLIDING, JOIN, BY_KEY)
+WINDOWS = {TUMBLING.name: WINDOW, BY_KEY.name: 10 * WINDOW}
+"""The ticks of tumbling windows."""

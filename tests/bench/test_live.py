@@ -1,13 +1,13 @@
 """Live queries of the benchmarks: pushes make the snapshots of runs."""
 
-import pyarrow as pa
 import pytest
 
 import tiltpy as tilt
 from bench.measure import BenchOptions
-from bench.peers import bytewax_windows
-from bench.reports import live, soak
-from bench.workloads.live import ARRIVALS, LIVE, WINDOW, LiveWorkload
+from bench.peers.live_peer import LivePeer
+from bench.pushes import cut, push_all
+from bench.reports import live, live_peers, soak
+from bench.workloads.live import ARRIVALS, LIVE, TUMBLING, LiveWorkload
 
 
 @pytest.mark.parametrize("workload", LIVE, ids=lambda one: one.name)
@@ -15,28 +15,36 @@ def test_pushes_make_the_snapshots_of_a_run(workload: LiveWorkload) -> None:
     query = tilt.parse(workload.query)
     for disorder in ARRIVALS:
         frames = workload.make(4_000, disorder, 1)
-        pieces = live.cut(frames, 700)
+        pieces = cut(frames, 700)
         assert live.agrees(query, frames, pieces, disorder)
-    if workload is LIVE[0]:
+    if workload is TUMBLING:
         assert not live.agrees(query, frames, pieces[1:], disorder)
 
 
-def test_windows_of_bytewax_are_the_same() -> None:
-    pytest.importorskip("bytewax")
-    workload, disorder = LIVE[0], ARRIVALS[0]
-    frames = workload.make(5_000, disorder, 1)
-    ours, _ = live.push_all(
-        tilt.parse(workload.query), live.cut(frames, 1_000), disorder
-    )
-    theirs = bytewax_windows.prepare(frames["x"], WINDOW, 100)()
-    assert live.same_windows(pa.concat_tables(ours), theirs, WINDOW)
-    assert not live.same_windows(pa.concat_tables(ours[:-1]), theirs, WINDOW)
+@pytest.mark.parametrize("name", live_peers.PEERS)
+@pytest.mark.parametrize("workload", live_peers.COMPARED, ids=lambda one: one.name)
+def test_peers_have_the_values_of_a_session(workload: LiveWorkload, name: str) -> None:
+    module, prepare = live_peers.PEERS[name]
+    pytest.importorskip(module)
+    frames = workload.make(5_000, ARRIVALS[0], 1)
+    query = tilt.parse(workload.query)
+    tables, through = push_all(query, cut(frames, 1_000), ARRIVALS[0])
+    peer = prepare(workload, frames, 100)
+    if isinstance(peer, str):
+        assert peer.startswith("no: ")
+        return
+    assert live_peers.agrees(workload, frames, (tables, through), peer)
+    wrong = workload.make(5_000, ARRIVALS[0], 2)
+    other = prepare(workload, wrong, 100)
+    assert isinstance(other, LivePeer)
+    assert not live_peers.agrees(workload, frames, (tables, through), other)
 
 
 def test_there_is_a_line_for_each_workload_and_loop(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(live, "PUSHES", 20)
+    monkeypatch.setattr(live_peers, "PUSHES", 20)
     monkeypatch.setattr(live, "RATES", (1_000,))
     monkeypatch.setattr(live, "SECONDS", 0.05)
     found = list(live.lines(None, BenchOptions(4_000, 1, 1, (1,), ())))
