@@ -145,3 +145,18 @@ def test_a_dataclass_may_be_derived_and_what_is_invalid_is_refused() -> None:
     _, negative = PAIRS[-1]
     with pytest.raises(ValueError, match="negative"):
         negative(-1)
+
+
+def test_a_record_has_slots_and_is_equal_to_itself_alone() -> None:
+    @lean_dataclass.record(frozen=True, slots=True, eq=False)
+    class Row:
+        x: int
+        tags: list[str] = field(default_factory=list, init=False)
+
+    row = Row(3)
+    assert (row.x, row.tags) == (3, [])
+    assert row != Row(3)
+    assert len({row, row}) == 1
+    assert dataclasses.replace(row, x=4).x == 4
+    with pytest.raises(AttributeError):
+        row.other = 1  # type: ignore[attr-defined]

@@ -1,9 +1,15 @@
-"""A decorator for frozen dataclasses with slots that takes a third of the time.
+"""Decorators for frozen dataclasses with slots that take less time.
 
-A process that imports tiltpy makes hundreds of them, and `dataclasses` compiles seven
-functions of source text for each, which was two fifths of the time of all imports. Here
-`__init__` alone is compiled; the other methods are closures over the fields. Type
-checkers see `dataclasses.dataclass`.
+`dataclass` makes classes quickly: a process that imports tiltpy makes hundreds of them,
+and `dataclasses` compiles seven functions of source text for each, which was two fifths
+of the time of all imports. Here `__init__` alone is compiled; the other methods are
+closures over the fields.
+
+`record` is for classes of which a run makes dozens of objects for each table. Those of
+a frozen dataclass take three times as long to make as others, since each field is set
+by a call. Here type checkers alone refuse to set one.
+
+Type checkers see `dataclasses.dataclass` in both.
 """
 
 import dataclasses
@@ -11,11 +17,21 @@ from collections.abc import Callable
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["dataclass"]
+__all__ = ["dataclass", "record"]
 
 if TYPE_CHECKING:
     from dataclasses import dataclass
+    from dataclasses import dataclass as record
 else:
+
+    def record(
+        *, frozen: bool, slots: bool, eq: bool = True, weakref_slot: bool = False
+    ) -> Callable[[type], type]:
+        """Make a dataclass with slots that is equal to itself alone."""
+        assert frozen
+        assert slots
+        assert not eq
+        return dataclasses.dataclass(slots=True, eq=False, weakref_slot=weakref_slot)
 
     def dataclass(
         *, frozen: bool, slots: bool, eq: bool = True, repr: bool = True

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from tiltpy.ir.nodes import Query, TemporalExpr
+from tiltpy.lean_dataclass import record
 from tiltpy.runtime.arrays.dictionary import NO_STRINGS, Strings
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrow.timestamps import OutputStamp
@@ -47,7 +48,7 @@ class RunState:
     in_vectors: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True, eq=False)
 class KernelRows:
     """Rows of inputs as kernels read them, their dictionary, and the kernels."""
 
@@ -56,7 +57,7 @@ class KernelRows:
     kernels: Kernels
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True, eq=False)
 class Evaluation:
     """The outputs over their ranges.
 

@@ -5,7 +5,7 @@ outputs, and computes each output as far as it is final.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from tiltpy.engines.live.live_part import LivePart, make_live_part
 from tiltpy.ir.nodes import Query
 from tiltpy.ir.reductions import adds_floats
 from tiltpy.ir.rows import row_roots
+from tiltpy.lean_dataclass import record
 from tiltpy.passes.resolve_boundaries import resolve_boundaries
 from tiltpy.runtime.arrivals.accepted_rows import AcceptedRows
 from tiltpy.runtime.arrivals.ingress_options import IngressOptions
@@ -47,7 +48,7 @@ MOST_UNREAD = 64
 much as those of one call."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class SessionStep:
     """The outcome of a call of a session.
 

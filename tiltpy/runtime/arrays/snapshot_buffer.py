@@ -5,13 +5,14 @@ owner numpy keeps alive; nobody writes to them once they stand in a buffer.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tiltpy.abi.layouts import Layout, TimeLayout
 from tiltpy.costs import DEFAULT_COSTS
+from tiltpy.lean_dataclass import record
 from tiltpy.runtime.arrays.dictionary import Strings
 from tiltpy.runtime.arrays.dtypes import Bits, BoolArray, I64Array, Times
 from tiltpy.runtime.arrays.pool import allocate, dtype_of
@@ -27,7 +28,7 @@ def cache_blocks(rows: int, first: int = 0) -> Iterator[slice]:
         yield slice(low, min(low + CACHE_BLOCK, rows))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Column:
     """One payload column: row `i` is `values[i]`, null where its validity bit is 0.
 
@@ -57,7 +58,7 @@ class Column:
         return bits[skip:].view(np.bool_)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class SnapshotBuffer:
     """The rows of one temporal object in order of start, then tie order.
 

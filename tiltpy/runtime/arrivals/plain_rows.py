@@ -5,13 +5,13 @@ they came in; a table of them is made where they have to be moved, saved, or arc
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tiltpy.lean_dataclass import record
 from tiltpy.runtime.arrays.dtypes import Times
 from tiltpy.runtime.arrays.snapshot_buffer import Column
 from tiltpy.runtime.arrays.views import plain_array
@@ -19,7 +19,7 @@ from tiltpy.runtime.arrays.views import plain_array
 Item = TypeVar("Item", bound=np.generic)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class PlainRows:
     """Rows as they arrived: ticks of their times, payload, and the table they came in.
 

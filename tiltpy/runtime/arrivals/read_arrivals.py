@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Input
+from tiltpy.lean_dataclass import record
 from tiltpy.lifetimes import Interval
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array
 from tiltpy.runtime.arrays.snapshot_buffer import Column
@@ -55,7 +56,7 @@ class LateRows:
         return table
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Arrival:
     """The rows of a push, before the session takes them.
 

@@ -1,12 +1,12 @@
 """Rows of an input that wait for their order: in order already, or as sorted runs."""
 
 from collections import deque
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
+from tiltpy.lean_dataclass import record
 from tiltpy.runtime.arrays.block_passes import any_block
 from tiltpy.runtime.arrays.dtypes import Times
 from tiltpy.runtime.arrays.time_layout import shift_by_one
@@ -31,7 +31,7 @@ def as_table(rows: ArrowRows) -> pa.Table:
     return rows if isinstance(rows, pa.Table) else pa.Table.from_batches([rows])
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True, eq=False)
 class TimedRows:
     """Rows, and the starts of their events.
 

@@ -1,7 +1,7 @@
 """Chunks that a sweep kernel computes: a call for each."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from tiltpy.abi.layouts import TimeLayout
 from tiltpy.abi.signature import Loop
 from tiltpy.abi.slots import SlotKind
 from tiltpy.forks import cached_property
+from tiltpy.lean_dataclass import record
 from tiltpy.runtime.arrays.dictionary import NO_STRINGS, Strings
 from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.joined_rows import JoinedRows
@@ -97,7 +98,7 @@ class SweepChunks:
             yield 1, pieces, cells
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True, eq=False)
 class _Snapshots:
     """The numbers of snapshots of an output that calls wrote, to be copied or not."""
 

@@ -13,6 +13,7 @@ import numpy as np
 from tiltpy.calendars import end_of_cell
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Query, TemporalExpr
+from tiltpy.lean_dataclass import record
 from tiltpy.runtime.arrays.dtypes import Times
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.execution.call_numbers import (
@@ -149,7 +150,7 @@ def find_whole_ranges(
     return ranges
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Cells(Generic[N]):
     """The grid points of an output that calls own, from `first` to `last`.
 

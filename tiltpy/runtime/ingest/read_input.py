@@ -9,13 +9,14 @@ can be read but once, and other frames should not be converted twice, so all of 
 one table (`read_rows`), validated before all else.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pyarrow as pa
 
 from tiltpy.ir.nodes import Input
+from tiltpy.lean_dataclass import record
 from tiltpy.runtime.arrays.dtypes import BoolArray, Times
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
 from tiltpy.runtime.arrays.time_layout import make_sampled
@@ -41,7 +42,7 @@ from tiltpy.runtime.ingest.sort_order import (
 from tiltpy.types import Scalar, Type, Unit
 
 
-@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
+@record(frozen=True, slots=True, weakref_slot=True, eq=False)
 class InputRows:
     """The rows of an input as a kernel reads them, and the kind of their times.
 
