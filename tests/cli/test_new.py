@@ -153,7 +153,11 @@ def test_names_and_types_of_any_kind(tilt: Tilt) -> None:
         ("-", 2, "-: is not a file; name one"),
         ("trades.csv --time when", 1, "there is no column 'when'; there is 'ts', "),
         ("trades.csv --output no/q.tilt", 2, "there is no directory no"),
-        ("plain.csv", 1, "none of 'a', 'b' is of times; name the one that is"),
+        (
+            "plain.csv",
+            1,
+            "found no times in 'a', 'b'; name their column: --time",
+        ),
         ("times.csv", 1, "it has times and keys, but no column of values"),
     ],
 )

@@ -50,13 +50,17 @@ def hint_callee(call: syntax.CallExpression, known: Sequence[str]) -> str:
         case [_] if name == "rows":
             return f"the rows of an input are a domain: e = Rows({arguments[0]})"
         case [_, *_] if name in ("diff", "delta", "deltas"):
-            ref = _object(call)
-            return f"write ~{ref}[t] - ~{ref}[t - {_length(call, '1')}]"
+            ref, by = _object(call), _length(call, "1")
+            before = "last : <t" if by == "1" else f"t - {by}"
+            return f"write ~{ref}[t] - ~{ref}[{before}]"
         case [_, *_] if name in _AS_OF:
             name = _object_in(call.arguments[1:])
             return f"write ~{name}[last : t], its value at or before t"
         case [_, *_] if name in ("pct_change", "percent_change", "pctchange"):
-            return f"write returns(~{_object(call)}, {_length(call, '1')})"
+            ref, by = _object(call), _length(call, "1")
+            if by == "1":
+                return f"write ~{ref}[t] / ~{ref}[last : <t] - 1"
+            return f"write returns(~{ref}, {by})"
         case _ if name in _PERCENTILES:
             return _hint_percentile(call)
         case _:

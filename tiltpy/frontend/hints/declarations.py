@@ -2,7 +2,7 @@
 
 from tiltpy.frontend.hints.other_languages import LIFETIMES_ELSEWHERE
 from tiltpy.frontend.hints.parse_position import ParsePosition
-from tiltpy.types import NANOSECONDS
+from tiltpy.types import NAMED, NANOSECONDS
 
 
 def hint_declaration(position: ParsePosition) -> str:
@@ -47,6 +47,8 @@ def _input(position: ParsePosition) -> str:
         return "an input has one type; a struct is written { a: f64, b: i64 }"
     if text == "{" and len(position.before) == 2:
         return f"write input {position.previous()} : {{ ... }}"
+    if text in NAMED and len(position.before) == 2:
+        return f"write input {position.previous()} : {text}"
     if text == "{":
         return "write the struct's type alone, like input q : { a: f64 }"
     if position.inside == "{" and position.token.kind == "word":
@@ -58,6 +60,8 @@ def _input(position: ParsePosition) -> str:
         "sampled",
     ):
         return f"write {text.strip(chr(34))}, without quotes"
+    if text[:1].isdigit() and position.previous() == "until_next":
+        return f"write until_next max {text}"
     if text == "-" and position.previous() in ("duration", "sampled", "max"):
         return "a lifetime is at least one tick"
     if text == "[":

@@ -6,6 +6,7 @@ Python is named instead.
 
 from collections.abc import Sequence
 
+from tiltpy.frontend.hints.other_languages import NAMES_OF_THE_PRESENT
 from tiltpy.frontend.hints.windows import hint_end
 from tiltpy.frontend.surface import syntax
 from tiltpy.frontend.surface.durations import is_duration
@@ -96,6 +97,8 @@ def hint_constant_time(expr: syntax.Expr, time: str, params: frozenset[str]) -> 
             close = closest(text, params)
             if close is not None:
                 return f"did you mean {close}?"
+            if text.lower() in NAMES_OF_THE_PRESENT:
+                return f"write {time}, the time at which the object is evaluated"
             wanted = f"a constant is wanted, like param {text} : duration = 10s"
             return hint_end(text, time) or wanted
         case syntax.InfixOperation():

@@ -10,7 +10,11 @@ _CHOICE = "write condition ? value : otherwise"
 _EXISTS = "write x == φ or x != φ"
 _DEFINE = "define an object, ~y[t] = ..., and write output ~y"
 _CAST = "a cast is written like a call: f32(x)"
+_PRESENT = "write t, the time at which the object is evaluated"
 _COMMENT = "a comment starts with #, on each of its lines"
+
+NAMES_OF_THE_PRESENT = "now", "today", "current_timestamp", "getdate"
+"""Names of the current time, in lower case."""
 
 SYMBOLS_ELSEWHERE = {
     "===": "write ==",
@@ -285,8 +289,7 @@ FUNCTIONS_ELSEWHERE = {
     "isfinite": "write is_finite",
     **dict.fromkeys(("date", "timestamp", "datetime", "to_datetime", "to_date"),
         'write time("2024-01-01")'),
-    **dict.fromkeys(("now", "today", "current_timestamp", "getdate"),
-        "write t, the time at which the object is evaluated"),
+    **dict.fromkeys(NAMES_OF_THE_PRESENT, _PRESENT),
     **dict.fromkeys(("hours", "hour_of_day", "hourofday"), "write hour(t)"),
     **dict.fromkeys(("minutes",), "write minute(t)"),
     **dict.fromkeys(("seconds",), "write second(t)"),
@@ -319,7 +322,7 @@ NAMES_ELSEWHERE = {
     "false": "write false",
     **dict.fromkeys(("pi", "π"), "write 3.141592653589793"),
     "e": "write 2.718281828459045",
-    "now": "write t, the time at which the object is evaluated",
+    **dict.fromkeys(NAMES_OF_THE_PRESENT, _PRESENT),
 }
 """Constants, in lower case."""
 

@@ -10,6 +10,7 @@ from lark.tree import Meta
 from tiltpy.frontend.hints.general import quote
 from tiltpy.frontend.surface import syntax
 from tiltpy.frontend.text.tree_reader import Rule, TreeReader
+from tiltpy.messages import quantity
 from tiltpy.source import Span
 from tiltpy.types import NANOSECONDS
 
@@ -139,8 +140,8 @@ def make_domain(
     if len(arguments) not in (3, 4):
         reader.fail(
             "E0206",
-            f"TDom takes a start, an end and a precision, not {len(arguments)} "
-            "arguments",
+            "TDom takes a start, an end and a precision, not "
+            f"{quantity(len(arguments), 'argument')}",
             call.span,
             _hint_arguments(arguments),
         )
@@ -176,6 +177,8 @@ def _hint_arguments(arguments: list[syntax.Expr]) -> str:
                 return f"write TDom(cells of ~{name})"
             case syntax.CallExpression(callee=syntax.Word(text="calendar")):
                 return f"write TDom(-∞, ∞, {quote(argument, 'calendar(1d)')})"
+            case syntax.DurationLiteral() if len(arguments) == 1:
+                return f"write TDom(-∞, ∞, {quote(argument)})"
             case _:
                 pass
     return "write TDom(-∞, ∞, 1), or other bounds and another precision"

@@ -71,7 +71,8 @@ def choose_times(
             raise DataError(f"{name}: there is no column '{column}'; there is {listed}")
     if not times:
         raise DataError(
-            f"{name}: none of {listed} is of times; name the one that is: --time COLUMN"
+            f"{name}: found no times in {listed}; name their column: --time COLUMN, "
+            "or bind samples at a fixed rate in Python: tilt.sampled(...)"
         )
     return times[0]
 
