@@ -18,6 +18,8 @@ import pytest
 
 from tests.cli.in_process import Tilt
 from tiltpy.cli import binding, console
+from tiltpy.cli.main import main
+from tiltpy.notebook.cell_arguments import build_cell_parser
 from tiltpy.progress import progress_bar
 from tiltpy.runtime.results import file_sink
 
@@ -537,3 +539,14 @@ def test_runs_by_key_import_no_pandas(tmp_path: Path) -> None:
         cwd=tmp_path,
     )
     assert done.stdout == b"False\n", done.stderr
+
+
+@pytest.mark.parametrize("command", ["run", "live", "plot", "explain"])
+def test_parameters_are_explained_as_in_cells(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    expected = "the value of a parameter, as in -p w=30s; may be given again"
+    for text in (capsys.readouterr().out, build_cell_parser().format_help()):
+        assert expected in " ".join(text.split())

@@ -38,8 +38,8 @@ def test_nothing_is_needed() -> None:
             "--query for",
             "%%tilt: --query: expected the name of a variable, found 'for'",
         ),
-        ("-p w", "%%tilt: --param w: write --param width=30s (see %%tilt?)"),
-        ("-p w=1 -p w=2", "%%tilt: --param w=... is given twice; give it once"),
+        ("-p w", "%%tilt: -p w: write -p w=30s (see %%tilt?)"),
+        ("-p w=1 -p w=2", "%%tilt: -p w=... is given twice; give it once"),
         (
             "-i stock=a.b",
             "--input stock=: expected the name of a variable, found 'a.b'",

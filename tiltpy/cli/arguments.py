@@ -10,22 +10,11 @@ from collections.abc import Callable, Iterable, Sequence
 from tiltpy.errors import TiltError
 from tiltpy.memory_sizes import size_of
 from tiltpy.messages import closest
+from tiltpy.param_option import EXAMPLE, PARAM
 
 
 class ArgumentsError(TiltError):
     """Something is wrong with the arguments of a command."""
-
-
-def add_param_option(parser: ArgumentParser) -> None:
-    """Add the option that sets parameters of a query."""
-    parser.add_argument(
-        "-p",
-        "--param",
-        metavar="NAME=VALUE",
-        action="append",
-        default=[],
-        help="the value of a parameter, as in -p w=30s",
-    )
 
 
 def add_input_option(
@@ -99,9 +88,11 @@ def parameters(texts: Sequence[str]) -> dict[str, str]:
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name:
-            raise ArgumentsError(f"-p {text}: write -p NAME=VALUE, as in -p w=30s")
+            raise ArgumentsError(
+                f"{PARAM} {text}: write {PARAM} NAME=VALUE, as in {PARAM} {EXAMPLE}"
+            )
         if name in values:
-            raise ArgumentsError(f"-p {name}=... is given twice; give it once")
+            raise ArgumentsError(f"{PARAM} {name}=... is given twice; give it once")
         values[name] = value
     return values
 

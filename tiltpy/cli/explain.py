@@ -4,17 +4,17 @@ from argparse import ArgumentParser, Namespace
 from typing import get_args
 
 from tiltpy.api import Format
-from tiltpy.cli import arguments
 from tiltpy.cli.arguments import ArgumentsError
 from tiltpy.cli.binding import add_binding_arguments, bind_files, input_paths
 from tiltpy.cli.console import read_query, say
+from tiltpy.param_option import add_param_option
 
 
 def add_explain_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of `tilt explain`."""
     parser.add_argument("query", metavar="QUERY", help="a .tilt file, or - for stdin")
     add_binding_arguments(parser)
-    arguments.add_param_option(parser)
+    add_param_option(parser)
     parser.add_argument(
         "--format",
         choices=get_args(Format),

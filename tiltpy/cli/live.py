@@ -8,6 +8,7 @@ from argparse import ArgumentParser, Namespace
 
 from tiltpy.cli import arguments
 from tiltpy.cli.binding import add_binding_arguments
+from tiltpy.param_option import add_param_option
 
 FORMS = ("append", "upsert", "changes")
 SOURCES = (
@@ -126,7 +127,7 @@ def _add_run_arguments(parser: ArgumentParser) -> None:
         help="whether the writer of the standard input begins again when a run goes on "
         "(skip the rows that were read), or goes on, too (continue)",
     )
-    arguments.add_param_option(parser)
+    add_param_option(parser)
     parser.add_argument(
         "--start",
         metavar="TIME",

@@ -10,6 +10,7 @@ import tiltpy as tilt
 from tiltpy.cli import arguments, times
 from tiltpy.cli.arguments import ArgumentsError
 from tiltpy.cli.binding import Reader, add_binding_arguments, bind_files
+from tiltpy.param_option import add_param_option
 from tiltpy.types import Unit
 
 
@@ -17,7 +18,7 @@ def add_run_options(parser: ArgumentParser) -> None:
     """Add the query, the binding of its inputs, and the options of a run."""
     parser.add_argument("query", metavar="QUERY", help="a .tilt file, or - for stdin")
     add_binding_arguments(parser)
-    arguments.add_param_option(parser)
+    add_param_option(parser)
     parser.add_argument(
         "--start",
         metavar="TIME",

@@ -10,6 +10,7 @@ from typing import NoReturn
 
 from tiltpy.errors import TiltError
 from tiltpy.messages import closest
+from tiltpy.param_option import EXAMPLE, PARAM, add_param_option
 
 USAGE = "%%%%tilt [NAME] [options]"  # argparse formats it
 HELP = "see %%tilt?"
@@ -72,14 +73,7 @@ def build_cell_parser() -> CellParser:
         "--start", metavar="TIME", help="where the domain begins: a stamp, or ticks"
     )
     parser.add_argument("--end", metavar="TIME", help="where it ends")
-    parser.add_argument(
-        "-p",
-        "--param",
-        metavar="NAME=VALUE",
-        action="append",
-        default=[],
-        help="a parameter of the query, as in -p width=30s; may be given again",
-    )
+    add_param_option(parser)
     parser.add_argument(
         "-i",
         "--input",
@@ -130,7 +124,7 @@ def read_cell_arguments(line: str) -> CellArguments:
         args.name,
         args.start,
         args.end,
-        _read_pairs("--param", args.param, "width=30s"),
+        _read_pairs(PARAM, args.param, EXAMPLE),
         inputs,
         args.query,
         args.explain,
