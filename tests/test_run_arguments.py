@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import jedi
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -60,6 +61,15 @@ def test_the_method_is_named() -> None:
     named = tilt.parse("input params : f64 time ts point\n~o[t] = ~params[t]")
     with pytest.raises(tilt.TiltError, match="'params' is an argument of run"):
         named.run(params=X)
+
+
+@pytest.mark.parametrize("method", ["run", "stream", "run_to", "live", "read_inputs"])
+def test_editors_complete_the_options(method: str) -> None:
+    call = f"query.{method}("
+    query = tilt.parse(SUM)
+    for typed, option in (("sta", "start="), ("par", "params=")):
+        completions = jedi.Interpreter(call + typed, [{"query": query}]).complete()
+        assert option in [each.name for each in completions]
 
 
 # What no output needs

@@ -191,6 +191,10 @@ class CompiledQuery:
     def _quoted_outputs(self) -> str:
         return ", ".join(f"'{name}'" for name in self.query.outputs)
 
+    # The options of `run` and its like are spelled out, though they take a line each:
+    # jedi (IPython, JupyterLab) completes none of `**options: Unpack[...]`, and mypy
+    # would refuse the inputs, whose names are the query's.
+
     @_inputs_by_name(1)
     def run(
         self,
