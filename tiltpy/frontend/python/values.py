@@ -52,10 +52,18 @@ def struct(**fields: Value) -> Expression:
 
 
 def start(point: Expression) -> Expression:
-    """Ask when the event starts that a point reference of an input sees, in ticks."""
+    """Return the start of what a point reference sees, in ticks.
+
+    That is an event of an input, or a snapshot of a distinct object. It is excluded:
+    the stamp of a point is `start(x[t]) + 1`. φ where there is none.
+    """
     return call("start", point)
 
 
 def end(point: Expression) -> Expression:
-    """Ask when the event ends that a point reference of an input sees, in ticks."""
+    """Return the end of what a point reference sees, in ticks.
+
+    That is an event of an input, or a snapshot of a distinct object. φ where there is
+    none, and where a row holds indefinitely.
+    """
     return call("end", point)
