@@ -59,6 +59,15 @@ class Points:
             append(file, content)
 
         setattr(append_file.AppendFile, "append", append_half)  # noqa: B010
+        write = Path.write_bytes  # segments of a state
+
+        def write_half(path: Path, content: bytes) -> int:
+            if self.reach():
+                write(path, content[: len(content) // 2])
+                die()
+            return write(path, content)
+
+        setattr(Path, "write_bytes", write_half)  # noqa: B010
 
     def _before(self, function: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **options: Any) -> Any:

@@ -6,6 +6,7 @@ smallest files where there are many.
 """
 
 from collections import defaultdict
+from contextlib import ExitStack
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -49,7 +50,7 @@ class SegmentStore:
         parts = [(_digest(part), part) for part in cut_content(state)]
         stay = self._choose_files({digest for digest, _ in parts})
         segments: dict[bytes, Segment] = {}
-        number = max((each.file for each in self._segments.values()), default=0) + 1
+        number = self._free_number()
         new: list[memoryview] = []
         offset = 0
         for digest, part in parts:
@@ -66,6 +67,12 @@ class SegmentStore:
             sync_folder(self._folder)
         self._segments = segments
         return b"".join(_pack(segments[digest]) for digest, _ in parts)
+
+    def _free_number(self) -> int:
+        """Find a number above those of all files: some may be the last checkpoint's."""
+        names = [path.name for path in self._folder.glob(f"{PREFIX}*")]
+        numbers = [name.removeprefix(PREFIX) for name in names]
+        return 1 + max(map(int, filter(str.isdecimal, numbers)), default=0)
 
     def _choose_files(self, needed: set[bytes]) -> set[int]:
         """Choose the files that stay: most of each is needed, and they are not many."""
@@ -94,14 +101,12 @@ class SegmentStore:
     def read(self, listed: bytes) -> bytes:
         """Read a state from its list of segments. `StateError` where one is damaged."""
         segments = [Segment(*each) for each in _SEGMENT.iter_unpack(listed)]
-        files = {segment.file: self._open(segment.file) for segment in segments}
-        try:
+        with ExitStack() as stack:
+            numbers = {segment.file for segment in segments}
+            files = {n: stack.enter_context(self._open(n)) for n in sorted(numbers)}
             parts = [
                 self._read_segment(files[segment.file], segment) for segment in segments
             ]
-        finally:
-            for file in files.values():
-                file.close()
         self._segments = {segment.digest: segment for segment in segments}
         return b"".join(parts)
 
@@ -118,8 +123,12 @@ class SegmentStore:
             raise StateError(f"{path}: not readable: {reason(error)}") from error
 
     def _read_segment(self, file: BinaryIO, segment: Segment) -> bytes:
-        file.seek(segment.offset)
-        content = file.read(segment.length)
+        try:
+            file.seek(segment.offset)
+            content = file.read(segment.length)
+        except OSError as error:
+            path = self._path(segment.file)
+            raise StateError(f"{path}: not readable: {reason(error)}") from error
         if _digest(content) != segment.digest:
             raise StateError(
                 f"{self._path(segment.file)}: is damaged, the checksum of its "
