@@ -43,6 +43,9 @@ QUERIES = {
     "episodes": "unit s\ninput x by k : i64 time t until_next\n"
     "distinct ~y[t] = ~x[t] > 0 ? true : φ\n",
     "one": "unit s\ninput x : i64 time t until_next\ndistinct ~y[t] = ~x[t] > 0\n",
+    "structs": "unit s\ninput x : f64 time t point\ng = TDom(-∞, ∞, 4)\n"
+    "~y[g] = { last = last(~x[g-4 : g]), of = { n = count(~x[g-4 : g]), "
+    "high = max(~x[g-2 : g]) } }\n",
     "rows": "unit s\ninput x : f64 time t duration 5\ne = Rows(~x)\n"
     "~y[e] = ~x[e] + count(~x[e-3 : e])\n",
 }

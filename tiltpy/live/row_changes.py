@@ -3,7 +3,7 @@
 Rows are the same if all their bytes are: nothing is rounded, and NaN is NaN.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -55,14 +55,25 @@ def _count(old: pa.Table, new: pa.Table) -> tuple[I64Array, I64Array]:
     """Count each row, in `new` less in `old`; and where it is first, `old` before."""
     rows = join_tables([old, new])
     signs = np.repeat([-1, 1], [old.num_rows, new.num_rows])
-    names = [str(number) for number in range(rows.num_columns)]
-    columns = [*rows.columns, pa.array(signs), pa.array(np.arange(rows.num_rows))]
+    columns = [part for column in rows.columns for part in _list_fields(column)]
+    names = [str(number) for number in range(len(columns))]
+    columns += [pa.array(signs), pa.array(np.arange(rows.num_rows))]
     table = pa.table(columns, [*names, "sign", "at"])
     # One thread: groups are in order of their first rows.
     groups = table.group_by(names, use_threads=False).aggregate(
         [("sign", "sum"), ("at", "min")]
     )
     return groups["at_min"].to_numpy(), groups["sign_sum"].to_numpy()
+
+
+def _list_fields(column: pa.ChunkedArray) -> Iterator[pa.ChunkedArray]:
+    """List the fields of structs, which Arrow does not group by, and where they are."""
+    if not pa.types.is_struct(column.type):
+        yield column
+        return
+    yield column.is_valid()
+    for field in column.flatten():
+        yield from _list_fields(field)
 
 
 def _first(rows: pa.Table, count: int) -> pa.Table:
