@@ -25,6 +25,10 @@ _LIFETIMES = (
     "# `point`: a row is there at its own time alone. A price or a state holds on:",
     "# write `until_next`; something that lasts is `duration 5m`.",
 )
+_NUMBERS = (
+    "# The times of the file are numbers, of ticks. If they are milliseconds, write",
+    "# `unit ms` here; lengths may then be written like 10s.",
+)
 ROWS = 10_000
 """Rows that are looked at."""
 
@@ -128,6 +132,9 @@ def _query(
     yield ""
     if data.unit is not None:
         yield f"unit {data.unit}  # the tick: all times are whole numbers of it"
+        yield ""
+    else:
+        yield from _NUMBERS
         yield ""
     yield from _LIFETIMES
     by = f" by {_word(data.key)}" if data.key else ""

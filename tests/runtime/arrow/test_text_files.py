@@ -185,6 +185,17 @@ def test_a_hint_names_the_format_of_dates(tmp_path: Path) -> None:
         assert read(path, TextStyle(date_format=form)).num_rows == 1
 
 
+def test_a_hint_names_both_formats_where_day_and_month_could_be_each_other(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("ts,a,n,s,b\n03/04/2024,1,1,x,true\n03/05/2024,1,1,x,true\n")
+    with pytest.raises(DataError) as caught:
+        read(path)
+    hint = "; add --date-format '%d/%m/%Y', or '%m/%d/%Y' if the month comes first"
+    assert str(caught.value).endswith(hint)
+
+
 def test_numbers_are_dates_in_their_format(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_text("ts,a,n,s,b\n20240301,1,1,x,true\n")

@@ -169,7 +169,7 @@ RESULT_LOOKS: dict[str, Callable[[Result], object]] = {
     "_repr_html_": lambda result: result._repr_html_(),
     "_repr_pretty_": pretty,
 }
-UNASKED = {"__init__"}
+UNASKED = {"__init__", "__array__"}
 
 
 def test_every_public_name_is_asked() -> None:

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.ipc as pi
 import pyarrow.parquet as pq
@@ -146,3 +148,14 @@ def test_scalars_and_windows_are_joined() -> None:
         "time": [2, 4, 6, 8, 10],
         "o": [1, 1, 0, 0, 1],
     }
+
+
+def test_a_result_is_no_array() -> None:
+    """A frame of pandas would have the names of the outputs for its values."""
+    for make in (pd.DataFrame, np.asarray):
+        with pytest.raises(TypeError, match=r"no array; write result\.to_pandas\(\)"):
+            make(one())
+    rows = {"start": [0, 1, 2], "end": [1, 2, 3], "o": [0.0, 1.0, 2.0]}
+    assert one().to_pandas().to_dict("list") == rows
+    assert pl.DataFrame(one()).to_dict(as_series=False) == rows
+    assert pa.table(one()).to_pydict() == rows

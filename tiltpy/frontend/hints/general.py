@@ -54,6 +54,10 @@ def hint_shift(expr: syntax.Expr, time: str) -> str:
     match expr:
         case syntax.Number(value=0):
             return f"write {time}, or {time} - 10; -∞ is all the past"
+        case syntax.Number(value=int(count)) if count < 0:  # in Python
+            return f"write {time} - {-count}, or last {-count} for rows"
+        case syntax.PrefixOperation(op="-", operand=syntax.Number(value=int(count))):
+            return f"write {time} - {count}, or last {count} for rows"
         case syntax.Number() | syntax.DurationLiteral():
             return f"write {time} - {quote(expr, '10')}"
         case syntax.PrefixOperation(

@@ -23,6 +23,7 @@ _HINTS: _Rules = (
     (r"\[<(\w+) : next\]", r'[tilt.strict(\1) : "next"]'),
     (r"\[(\w+) : next\]", r'[\1 : "next"]'),
     (r"^write last (\d+)$", r"write tilt.last_rows(\1)"),
+    (r"\blast (\d+) for rows$", r"tilt.last_rows(\1) for rows"),
     (r"^write row (\w+)$", r"write tilt.row(\1)"),
     (r"\b(\d+) cells?\b", r"tilt.cells(\1)"),
     (r"\b([iuf]\d\d?|bool|duration|time)\((\w+|\.\.\.|φ)\)", r"cast(\2, \1)"),

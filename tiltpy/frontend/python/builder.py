@@ -48,7 +48,7 @@ from tiltpy.frontend.python.times import (
     lift_time,
     write_bound,
 )
-from tiltpy.frontend.python.window_ends import NEAREST, lift_end
+from tiltpy.frontend.python.window_ends import NEAREST, check_time, lift_end
 from tiltpy.frontend.surface import syntax
 from tiltpy.frontend.surface.print import format_declaration, format_domain
 from tiltpy.frontend.surface.timestamps import read_moment
@@ -174,6 +174,7 @@ class Object(Expression):
                 "E0109", "a comma between the ends of a window", span, hint
             )
         if not isinstance(time, slice):
+            check_time(time, self.name, span)
             at = lift_end(time, span)
             return combine(syntax.Ref(self.name, at.syntax, None, span), [self, at])
         if time.stop is None:

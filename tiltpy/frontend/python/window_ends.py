@@ -77,7 +77,28 @@ def lift_end(bound: object, span: Span) -> Expression:
         return Expression(syntax.PrefixOperation("-", infinite, span))
     if isinstance(bound, str) and bound in WORDS:
         return Expression(syntax.Name(bound, span))
-    if isinstance(bound, str) and (hint := hint_end(bound, "t")):
+    if isinstance(bound, str) and (hint := _hint_text(bound)):
         message = f'"{bound}" is no end of a window'
-        raise QueryError("E0109", message, span, translate_hint(hint))
+        raise QueryError("E0109", message, span, hint)
     return lift_time(bound)
+
+
+def _hint_text(text: str) -> str:
+    """Hint what to write instead of an end of a window as a text has it."""
+    match text.split():
+        case ["last", count] if count.isdecimal():
+            return f"write tilt.last_rows({count})"
+        case [("since" | "after") as word, *_]:
+            return f"write tilt.{word}(c), where c is an object of bools"
+        case _:
+            return translate_hint(hint_end(text, "t"))
+
+
+def check_time(time: object, name: str, span: Span) -> None:
+    """Refuse the name of a field as the time of a reference to the object `name`."""
+    if not isinstance(time, str) or not time.isidentifier():
+        return
+    if time not in WORDS and not _hint_text(time):
+        message = f'"{time}" is no time'
+        hint = f"a field comes after the time: {name}[t].{time}"
+        raise QueryError("E0109", message, span, hint)

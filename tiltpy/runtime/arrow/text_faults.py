@@ -103,17 +103,28 @@ def first_failure(
     return low
 
 
-def guess_date_format(
+def hint_date_format(
     texts: pa.ChunkedArray, parse: Callable[[pa.ChunkedArray, str], object]
 ) -> str | None:
-    """Guess the format of `strptime` in which texts are dates."""
+    """Hint at the format of `strptime` in which texts are dates, if they are.
+
+    Where the day and the month could be each other, the hint has both formats.
+    """
     few = texts.drop_null()[:1000]
-    fitting = (
+    if not len(few):
+        return None
+    fitting = [
         form
         for form in DATE_FORMATS
         if _converts(few, lambda values: parse(values, form))  # noqa: B023
-    )
-    return next(fitting, None) if len(few) else None
+    ]
+    if not fitting:
+        return None
+    form, other = fitting[0], fitting[0].replace("%d/%m", "%m/%d")
+    hint = f"add --date-format '{form}'"
+    if other != form and other in fitting:
+        return f"{hint}, or '{other}' if the month comes first"
+    return hint
 
 
 def _converts(

@@ -89,7 +89,8 @@ def _unit_of(column: TickColumn) -> Unit | None:
     if column.tick is None:
         raise column.error(
             f"found {kind}, but the query has no unit and counts plain ticks; "
-            f"write `unit {unit}` in the query, or bind integers"
+            f"write `unit {unit}` in the query (in Python "
+            f'`compile(..., unit="{unit}")`), or bind integers'
         )
     return unit
 

@@ -145,7 +145,8 @@ def _check_type(column: TimeColumn) -> StampType:
     if kind.unit is not None and column.tick is None:
         raise column.error(
             f"found {arrow_type}, but the query has no unit and counts plain ticks; "
-            f"write `unit {kind.precision}` in the query, or bind integers"
+            f"write `unit {kind.precision}` in the query (in Python "
+            f'`compile(..., unit="{kind.precision}")`), or bind integers'
         )
     if column.array.null_count:
         row = int(column.array.is_null().index(pa.scalar(True)).as_py())

@@ -21,7 +21,7 @@ from tiltpy.runtime.arrow.select_columns import Choice, choose_columns
 from tiltpy.runtime.arrow.sources import TableSource
 from tiltpy.runtime.arrow.text_faults import (
     first_failure,
-    guess_date_format,
+    hint_date_format,
     place_of_value,
     wrong_encoding,
 )
@@ -105,9 +105,9 @@ class _Columns:
         for field in self.table.schema:
             if field.type == pa.string():
                 texts = self.table.column(field.name)
-                form = guess_date_format(texts, parse_times)
-                if form is not None:
-                    return f"if '{field.name}' is, add --date-format '{form}'"
+                hint = hint_date_format(texts, parse_times)
+                if hint is not None:
+                    return f"if '{field.name}' is, {hint}"
         return None
 
     def check_encoding(self, name: str) -> None:
@@ -193,9 +193,9 @@ class _Columns:
         )
 
     def _advise_option(self, values: pa.ChunkedArray, text: str) -> str | None:
-        form = guess_date_format(values, parse_times)
-        if form is not None and self.source.style.date_format is None:
-            return f"add --date-format '{form}'"
+        hint = hint_date_format(values, parse_times)
+        if hint is not None and self.source.style.date_format is None:
+            return hint
         if self.source.style.decimal == "." and "," in text:
             with_point = pa.chunked_array([[text.replace(",", ".")]])
             if first_failure(with_point, _cast(pa.float64())) is None:

@@ -11,7 +11,7 @@ from collections.abc import (
     ValuesView,
 )
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pyarrow as pa
 
@@ -195,6 +195,13 @@ class Result:
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.only().__arrow_c_stream__(requested_schema)
+
+    def __array__(self, *_: object, **__: object) -> NoReturn:
+        """Refuse to be an array: pandas would make a frame of the outputs' names."""
+        raise ArgumentError(
+            "a result is a table, no array; write result.to_pandas(), "
+            "polars.DataFrame(result) or pyarrow.table(result)"
+        )
 
     def _repr_pretty_(self, printer: TextPrinter, _cycle: bool) -> None:
         printer.text(str(self))
