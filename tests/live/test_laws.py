@@ -27,6 +27,7 @@ from tests.live.arrivals import (
 )
 from tests.random.keyed_queries import KeyedCase
 from tests.random.timelines import distinct_query
+from tiltpy.compiler.options import CompileOptions
 from tiltpy.compiler.output_selection import split_by_keys
 from tiltpy.compiler.query_kernels import Compiler
 from tiltpy.engines.live.saved_session import restore_session, save_session
@@ -75,12 +76,15 @@ def without_keys(case: KeyedCase) -> KeyedCase:
 
 
 def open_engine(
-    case: KeyedCase, reorder: Mapping[str, int], random: Random
+    case: KeyedCase,
+    reorder: Mapping[str, int],
+    random: Random,
+    compiling: CompileOptions | None = None,
 ) -> LiveEngine:
-    """Open the engine of a session of a case."""
+    """Open the engine of a session of a case, with options that are drawn or given."""
     setting = random_keyed_setting(random)
     plain = setting.plain
-    compiling = plain.options(setting.costs)
+    compiling = compiling or plain.options(setting.costs)
     groups = [
         OutputGroup(query, Compiler(query, compiling).compile_for)
         for query in split_by_keys(separate_states(case.query))
@@ -108,8 +112,15 @@ def open_engine(
 def resume(
     case: KeyedCase, reorder: Mapping[str, int], random: Random, engine: LiveEngine
 ) -> LiveEngine:
-    """Go on in another engine, with other kernels maybe, from the saved state."""
-    other = open_engine(case, reorder, random)
+    """Go on in another engine, with other kernels maybe, from the saved state.
+
+    States of windows without a bound are those of the compile options.
+    """
+    compiling = None
+    if engine.inputs and any(part.state.states for part in engine.parts):
+        compiler = engine.parts[0].group.compile_for.__self__  # type: ignore[attr-defined]
+        compiling = compiler.options
+    other = open_engine(case, reorder, random, compiling)
     saved = save_session(engine)
     restore_session(other, saved)
     if engine.inputs:

@@ -28,16 +28,19 @@ from tiltpy.ir.reductions import rounds
 from tiltpy.ir.rows import row_roots, sees_own_rows
 from tiltpy.ir.traversal import rewrite, sees_more, sees_present, walk
 from tiltpy.ops import WHOLE_WINDOW
-from tiltpy.passes.analyses.joined_by_value import joined_by_value
 from tiltpy.passes.fold_constants import fold_constants
 from tiltpy.plan.key_traits import KeyTraits
 from tiltpy.types import ALL_FUTURE, ALL_PAST, I64
 
 
-def find_key_traits(query: Query) -> Mapping[str, KeyTraits]:
-    """Find the traits of the outputs of an optimised query, which all have keys."""
+def find_key_traits(
+    query: Query, open_ended: Collection[str] = ()
+) -> Mapping[str, KeyTraits]:
+    """Find the traits of the outputs of an optimised query, which all have keys.
+
+    `open_ended` are those of `find_open_ends`, for who asks.
+    """
     unkeyed, absent = _find_unkeyed(query)
-    by_value = joined_by_value(query)
     dense: set[str] = set()
     for definition in query.definitions:
         if set(reads(definition)) & dense or _has_cut_in_each_cell(definition):
@@ -48,7 +51,7 @@ def find_key_traits(query: Query) -> Mapping[str, KeyTraits]:
             name in dense,
             name not in unkeyed | dense,
             _sees_rows_once(query, name),
-            name in by_value,
+            name in open_ended,
         )
         for name in query.outputs
     }

@@ -9,12 +9,12 @@ class KeyTraits:
 
     `sparse`: it is φ for a key without rows. `dense`: it may have a snapshot in each
     cell. `steady`: without new rows of its key it comes to an end, or to a last
-    snapshot. `apart`: no two of its cells see a row that lasts for a tick. `by_value`:
-    where its snapshots end depends on values.
+    snapshot. `apart`: no two of its cells see a row that lasts for a tick.
+    `open_ended`: the cells so far do not tell whether its last snapshot goes on.
     """
 
     sparse: bool
     dense: bool
     steady: bool
     apart: bool = False
-    by_value: bool = False
+    open_ended: bool = False

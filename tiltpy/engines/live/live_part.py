@@ -1,26 +1,29 @@
 """The parts of a live session: outputs with the same keys, computed without delay.
 
 A streamed run leaves the last snapshot to the next span. Here it is final once a cell
-more, over the rows so far, does not go on with it: rows to come only add to what that
-cell sees, and never make it see the same again. Distinct objects are joined by value,
-so what ends last may always go on.
+more, over the rows so far, does not go on with it: what cuts there cuts for ever, since
+rows to come only add. Where they do not (`open_ends`), what ends last may always go on.
 """
 
 from collections.abc import Mapping
 from dataclasses import replace
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 
+from tiltpy.abi.signature import CONTROL
 from tiltpy.calendars import end_of_cell
 from tiltpy.engines.engine import Evaluation, RunState
 from tiltpy.engines.keyed_engine import KeyedEvaluation
 from tiltpy.engines.live.prompt_engine import PromptEngine
 from tiltpy.engines.stream_parts import KeyedPart, UnkeyedPart
-from tiltpy.errors import QueryError
+from tiltpy.errors import QueryError, TiltError
 from tiltpy.forks import cached_property
-from tiltpy.passes.analyses.joined_by_value import joined_by_value
+from tiltpy.ir.print.query import format_query
+from tiltpy.passes.analyses.open_ends import find_open_ends
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
+from tiltpy.runtime.execution.call_states import StateKinds
 from tiltpy.runtime.execution.kernel import Kernels
 from tiltpy.runtime.execution.output_group import OutputGroup
 from tiltpy.runtime.execution.run_options import RunOptions
@@ -37,8 +40,8 @@ class PromptPart(UnkeyedPart):
     make_engine = PromptEngine
 
     @cached_property
-    def _joined_by_value(self) -> frozenset[str]:
-        return joined_by_value(self.group.query)
+    def _open_ended(self) -> frozenset[str]:
+        return find_open_ends(self.group.query)
 
     def evaluate(self, ranges: Mapping[str, OutputRange]) -> Evaluation:
         """Compute the outputs, and find out what of them is final."""
@@ -50,12 +53,12 @@ class PromptPart(UnkeyedPart):
         """Extend a range by the cell behind it, where its snapshots may go on.
 
         Not where states are kept: those are of the last cell computed, and never go
-        back. Nor where it says nothing: snapshots are joined by value.
+        back. Nor where it says nothing: the object is open-ended.
         """
         tdom, high = self.group.outputs[name].tdom, range_.high
         if range_.final or tdom.rows is not None:
             return range_
-        if self.state.states is None and name not in self._joined_by_value:
+        if self.state.states is None and name not in self._open_ended:
             high = end_of_cell(tdom, high + 1)
         return OutputRange(range_.domain, range_.low, high, False, range_.high)
 
@@ -65,6 +68,7 @@ class PromptPart(UnkeyedPart):
         return {
             "open": self.state.open,
             "arrays": None if states is None else list(states.arrays),
+            "kernel": None if states is None else self._identify_states(states.kinds),
             "strings": [] if states is None else states.strings.list_texts(),
             "in_vectors": self.state.in_vectors,
         }
@@ -72,10 +76,15 @@ class PromptPart(UnkeyedPart):
     def restore(self, saved: Mapping[str, Any]) -> None:
         """Go on from a saved state of the same outputs, once it has begun."""
         states = self.state.states
+        kernel = None if states is None else self._identify_states(states.kinds)
+        _check_kernel(saved["kernel"], kernel)
         if states is not None:
             states = replace(states, arrays=saved["arrays"])
             states.strings.restore(saved["strings"])
         self.state = RunState(saved["open"], states, saved["in_vectors"])
+
+    def _identify_states(self, kinds: StateKinds) -> str:
+        return identify_states(self.group, self.inputs, kinds)
 
     def open_snapshots(self, name: str, through: int) -> Evaluation:
         """Make the evaluation that has the open snapshot of an output alone."""
@@ -117,11 +126,20 @@ class PromptKeyedPart(KeyedPart):
 
     def save(self) -> dict[str, object]:
         """Make what `restore` takes."""
-        return self.state.save()
+        return {**self.state.save(), "kernel": self._identify_states()}
 
     def restore(self, saved: Mapping[str, Any]) -> None:
         """Go on from a saved state of the same outputs, once it has begun."""
+        _check_kernel(saved["kernel"], self._identify_states())
         self.state.restore(saved)
+
+    def _identify_states(self) -> str | None:
+        states = self.state.states
+        if states is None:
+            return None
+        return identify_states(
+            self.group, {**self._keyed, **self._others}, states.kinds
+        )
 
     def open_snapshots(self, name: str, through: int) -> KeyedEvaluation:
         """Make the evaluation that has the open snapshots of an output alone.
@@ -140,6 +158,31 @@ class PromptKeyedPart(KeyedPart):
         buffer = rows.buffer(row_object=is_row_object)
         snapshots = [KeySnapshots((buffer,), np.arange(len(codes)), rows.counts)]
         return KeyedEvaluation({name: snapshots}, keys, state)
+
+
+def identify_states(
+    group: OutputGroup[Kernels], inputs: Mapping[str, InputSource], kinds: StateKinds
+) -> str:
+    """Make the digest of what the states of a kernel stand for.
+
+    They follow from the query as it was optimised, which compile options decide, and
+    other versions may do otherwise.
+    """
+    nothing = {name: each.feed.nothing.buffer for name, each in inputs.items()}
+    layouts = {name: buffer.abi_layout() for name, buffer in nothing.items()}
+    optimized = format_query(group.compile_for(layouts).query)
+    types = [(name == CONTROL, scalar.name) for name, scalar in kinds]
+    return blake2b(f"{optimized}\n{types}".encode(), digest_size=16).hexdigest()
+
+
+def _check_kernel(saved: str | None, present: str | None) -> None:
+    """Refuse states that another kernel has left."""
+    if saved != present:
+        raise TiltError(
+            "the state has windows without a bound that were compiled otherwise, with "
+            "other options or by another tiltpy; go on with those that it was saved "
+            "with, or start anew"
+        )
 
 
 LivePart = PromptPart | PromptKeyedPart

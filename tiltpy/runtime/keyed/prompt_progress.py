@@ -30,7 +30,7 @@ class PromptProgress(KeyProgress):
         Not where states are kept, which never go back, nor of rows.
         """
         is_joined = self.definition.tdom.rows is None
-        return is_joined and not (self.lasts or self.traits.by_value)
+        return is_joined and not (self.lasts or self.traits.open_ended)
 
     def find_end(self, last: Times, clock: OutputRange) -> Times:
         """Find where domains end so far: where the clock is."""

@@ -1,0 +1,99 @@
+"""What is final stays, also where a condition says which snapshots there are."""
+
+from random import Random
+
+import pyarrow as pa
+import pytest
+
+import tiltpy as tilt
+from tiltpy.ir.nodes import Query
+from tiltpy.passes.analyses.open_ends import find_open_ends
+
+X = "input x : f64 time ts point\n"
+KEPT = "~y[t] = sum(~x[t-1 : t+3]) > 0.0 ? 1.0 : φ\n"
+MEAN = "~m[t] = mean(~x[t-4 : t+2])\n"
+OPEN = {
+    "a window of what may vanish": X + KEPT + "~o[t] = count(~y[t-6 : t])",
+    "on a grid": X + KEPT + "g = TDom(-∞, ∞, 4)\n~o[g] = count(~y[g-8 : g])",
+    "of the past alone": X
+    + "~y[t] = sum(~x[t-3 : t]) > 0.0 ? 1.0 : φ\n~o[t] = count(~y[t-6 : t])",
+    "whether it is there": X + KEPT + "~o[t] = ~y[t] != φ ? 1 : 0",
+    "a look ahead": X + KEPT + "~o[t] = ~y[t+2] + 0.5",
+    "an element beside values": X
+    + MEAN
+    + "~o[t] = count(v for v in ~x[t-6 : t] if v > ~m[t])",
+    "since values": X + MEAN + "~b[t] = ~m[t] > 0.0\n~o[t] = count(~x[since ~b : t])",
+    "a condition on made values": X
+    + MEAN
+    + "~o[t] = count(v for v in ~m[t-6 : t] if v > 0.0)",
+    "division": X
+    + "~n[t] = 12 // count(v for v in ~x[t-4 : t+2] if v > 0.0)\n"
+    + "~o[t] = count(~n[t-6 : t])",
+    "what depends on it": X + KEPT + "~z[t] = count(~y[t-6 : t])\n~o[t] = ~z[t-1] + 1",
+    "hidden rows": "input x : { v: f64, w: f64 } time ts duration 6\n"
+    + "~y[t] = ~x[t].v\n~o[t] = count(~y[t-3 : t])",
+}
+TOLD = {
+    "a map": X + "~o[t] = ~x[t] * 2.0",
+    "a window": X + "~o[t] = mean(~x[t-6 : t+2])",
+    "a condition": X + "~o[t] = sum(~x[t-1 : t+3]) > 0.0 ? 1.0 : φ",
+    "a point of what may vanish": X + KEPT + "~o[t] = ~y[t-1]",
+    "a window of a window": X + MEAN + "~o[t] = max(~m[t-6 : t])",
+    "elements of rows": X + "~o[t] = count(v for v in ~x[t-6 : t] if v > 0.0)",
+    "bars": X + "g = TDom(-∞, ∞, 4)\n~o[g] = { h = max(~x[g-4 : g]) }",
+    "a chain": X + "~y[t] = ~x[t] - ~x[t-1]\n~o[t] = mean(~y[t-6 : t+1])",
+    "both branches": X + "~y[t] = ~x[t] > 0.0 ? ~x[t] : 0.0\n~o[t] = sum(~y[t-4 : t])",
+    "given a value": X + "~y[t] = ~x[t] != φ ? 1.0 : 0.0\n~o[t] = sum(~y[t-4 : t])",
+    "since rows": X
+    + "e = Rows(~x)\n~b[e] = ~x[e] > 1.0\n~o[t] = count(~x[since ~b : t])",
+}
+
+
+def query_of(text: str) -> Query:
+    """Parse a query whose output is `~o`."""
+    return tilt.parse(f"{text}\noutput ~o").query
+
+
+def rows_of(random: Random, *, structs: bool) -> list[pa.Table]:
+    """Draw the rows of a session, each a frame."""
+    time, frames = 0, []
+    for _ in range(12):
+        time += random.choice((0, 1, 1, 2, 5))
+        value = float(random.randint(-2, 2))
+        row = {"ts": [time], "v" if structs else "x": [value]}
+        table = pa.table(row)
+        if structs:
+            null = None if value < 0 else value
+            table = pa.table({"ts": [time], "v": pa.array([null], pa.float64())})
+            table = table.append_column("w", pa.array([value]))
+        frames.append(table)
+    return frames
+
+
+@pytest.mark.filterwarnings("ignore::tiltpy.TiltWarning")
+@pytest.mark.parametrize("name", [*OPEN, *TOLD])
+def test_what_is_final_stays(name: str, *, deep: bool) -> None:
+    """A session's final snapshots are those of a run over all rows."""
+    text = {**OPEN, **TOLD}[name]
+    query = tilt.parse(f"{text}\noutput ~o")
+    for seed in range(1000 if deep else 25):
+        frames = rows_of(Random(seed), structs="{ v:" in text)  # noqa: S311
+        live = query.live()
+        updates = [live.push(x=frame) for frame in frames]
+        updates.append(live.finish())
+        tables = [each["o"].final.to_arrow() for each in updates]
+        some = [table for table in tables if table.num_rows]
+        final = pa.concat_tables(some or tables[-1:])
+        assert final.equals(query.run(x=pa.concat_tables(frames))["o"].to_arrow()), seed
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_open_ended(name: str) -> None:
+    """The cell behind does not tell whether their last snapshot goes on."""
+    assert "o" in find_open_ends(query_of(OPEN[name]))
+
+
+@pytest.mark.parametrize("name", TOLD)
+def test_not_open_ended(name: str) -> None:
+    """A window's row is final when it closes."""
+    assert "o" not in find_open_ends(query_of(TOLD[name]))
