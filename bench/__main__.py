@@ -4,10 +4,10 @@
 draw the paper's figures 10, 8 and 9 as tables; `memory` is a run over more than fits,
 `median` a look at windows of growing length, `growth` at more rows, keys, ticks and
 outputs; `ablation` has each mechanism on and off, `files` goes from Parquet to Parquet,
-`pieces` is of streams, `reorder` of rows out of order, `spark` is one at Spark,
-`scaling` says how much of each workload threads can share. Workloads that no kernel is
-tuned for are the family `offpath`, which has a table of its own: `folds` are those of
-them that go on from row to row, `drawn` those of a generator.
+`pieces` is of streams, `latency` a live figure 9, `reorder` of rows out of order,
+`spark` is one at Spark, `scaling` says how much of each workload threads can share.
+Workloads that no kernel is tuned for are the family `offpath`, which has a table of its
+own: `folds` are those of them that go on from row to row, `drawn` those of a generator.
 """
 
 import argparse
@@ -27,6 +27,7 @@ from bench.reports import (
     files,
     fusion,
     growth,
+    latency,
     live,
     median,
     memory,
@@ -69,6 +70,7 @@ FIGURES = {
     "growth": growth.lines,
     "ablation": ablation.lines,
     "files": files.lines,
+    "latency": latency.lines,
     "live": live.lines,
     "pieces": pieces.lines,
     "reorder": reorder.lines,

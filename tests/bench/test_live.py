@@ -1,12 +1,13 @@
 """Live queries of the benchmarks: pushes make the snapshots of runs."""
 
+import numpy as np
 import pytest
 
 import tiltpy as tilt
 from bench.measure import BenchOptions
 from bench.peers.live_peer import LivePeer
 from bench.pushes import cut, push_all
-from bench.reports import live, live_peers, soak
+from bench.reports import latency, live, live_peers, soak
 from bench.workloads.live import ARRIVALS, LIVE, TUMBLING, LiveWorkload
 
 
@@ -65,3 +66,31 @@ def test_the_state_of_a_soak_is_flat(
     assert all(late == 0 for _, late, _ in seen)
     sizes = [state for _, _, state in seen]
     assert max(sizes[5:]) < 1.2 * max(sizes[:5])
+
+
+def test_a_rate_is_kept_or_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A push of ten rows takes more than a nanosecond, and less than a minute."""
+    query = tilt.parse(TUMBLING.query)
+    pieces = cut(TUMBLING.make(200, ARRIVALS[0], 1), 10)
+    assert latency.run_at(query, pieces, 10, 1e10).latency == np.inf
+    monkeypatch.setattr(latency, "WARM", 18)
+    kept = latency.run_at(query, pieces, 10, 20.0)
+    assert 0.5 <= kept.latency < 60
+    endless = latency.run_at(query, pieces, 10, np.inf)
+    assert endless.rate > 0
+    assert endless.latency < 60
+
+
+def test_there_is_a_best_rate_for_each_workload(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(latency, "SECONDS", 0.01)
+    monkeypatch.setattr(latency, "PUSHES", 10)
+    monkeypatch.setattr(latency, "SIZES", (10, 1_000))
+    monkeypatch.setattr(latency, "SHARES", (0.5,))
+    monkeypatch.setattr(latency, "TRIES", 1)
+    found = list(latency.lines(None, BenchOptions(25_000, 1, 1, (1,), ())))
+    for workload in LIVE:
+        assert sum(line.startswith(f"{workload.name}, ") for line in found) == 3
+    assert "wrong" not in "".join(found)
+    assert found[-1].endswith(f" of {len(LIVE)} workloads")
