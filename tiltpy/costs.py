@@ -403,8 +403,8 @@ class Costs(_Thresholds):
 
     streamed_snapshots: int = 1 << 18
     """Snapshots of an output from which on non-temporal stores pay off (select)."""
-    staging_buffer: int = 512
-    """Snapshots that gather before they are stored so (where)."""
+    staging_buffer: int = 128
+    """Snapshots that gather before they are stored so (where, sums with 1 % nulls)."""
     prefetch_bytes: int = 1 << 13
     """Bytes ahead of a loop that are prefetched (tumbling)."""
     few_strings: int = 16

@@ -45,6 +45,7 @@ from tiltpy.loops.nodes import (
     FromLanes,
     Lane,
     Lanes,
+    LastTrue,
     LExpr,
     Load,
     LoopKernel,
@@ -140,6 +141,7 @@ SOUND = (
     Pour(OUT, i64(0), BASIN, i64(LANES)),
     value(select(M, W, f64(1.0))),
     Assign(J, add(CountTrue(M, I64), CountTrue(TRUE, I64))),
+    Assign(J, add(LastTrue(M, I64), LastTrue(TRUE, I64))),
     Assign(D, Extract(Pick(W, Splat(D, F64), ORDER, F64), 0, F64)),
     Assign(D, Extract(D, 1, F64)),
     Assign(W, FromLanes((D,) * LANES, F64)),
@@ -466,6 +468,14 @@ BROKEN: dict[str, tuple[LoopKernel, str]] = {
     "count": (
         kernel(value(CountTrue(TRUE, I32))),
         "a number of lanes is an i64: i32, not i64",
+    ),
+    "last of numbers": (
+        kernel(value(LastTrue(LANE, I64))),
+        "a lane is found of a bool: i64, not bool",
+    ),
+    "last": (
+        kernel(value(LastTrue(TRUE, I32))),
+        "the number of a lane is an i64: i32, not i64",
     ),
     "too far back": (
         kernel(value(Earlier(WIDE, WIDE, LANES, F64))),

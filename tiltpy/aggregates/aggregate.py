@@ -32,7 +32,8 @@ class Aggregate:
     only adjacent ranges may be combined. `idempotent`: ranges may also overlap, and a
     snapshot may come as often as it has cells. `counted`: the constants in the state of
     one snapshot are counts. `evict`, of those that are exact, undoes a combine: the
-    state without the second one.
+    state without the second one. Of the components `from_newer` a combine takes those
+    of the newer state.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Aggregate:
     counted: bool = False
     accumulate: Combine | None = field(default=None, compare=False)
     evict: Combine | None = field(default=None, compare=False)
+    from_newer: frozenset[int] = field(default=frozenset(), compare=False)
 
     def join(self, block: Block, a: State, b: State, *, certain: bool) -> State:
         """Combine two states; `certain`: neither is the identity."""

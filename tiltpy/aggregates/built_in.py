@@ -118,6 +118,17 @@ LAST = Aggregate(
 )
 
 
+EXISTS = Aggregate(
+    "exists",
+    (BOOL,),
+    (FALSE,),
+    lambda *_: (TRUE,),
+    lambda _, a, b: (disj(a[0], b[0]),),
+    idempotent=True,
+)
+"""Whether any snapshot contributes."""
+
+
 @lru_cache
 def value_aggregate(reduction: str, *scalars: Scalar) -> Aggregate:
     """The aggregate of `first` or `last` that keeps the value, and whether it has one.

@@ -1,5 +1,7 @@
 """Count, mean and central sums of powers: the states of variance, skew and kurtosis."""
 
+from functools import lru_cache
+
 from tiltpy.aggregates.aggregate import Aggregate, State
 from tiltpy.emit.builder import Block
 from tiltpy.emit.floats import fma, minus, over, plus, times
@@ -56,46 +58,54 @@ def moments_of(order: int, kind: Scalar = F64) -> Aggregate:
     )
 
 
-def _lift_about(_block: Block, _row: LExpr, value: LoopValue) -> State:
-    wide = convert(value.scalar, F64)
-    spread = Bin("-", wide, wide, F64)  # 0, but NaN for an infinity or a NaN
-    return f64(1.0), wide, spread, spread
-
-
 def _combine_about(block: Block, a: State, b: State) -> State:
-    (na, ca, sa, qa), (nb, cb, sb, qb) = a, b
-    first = block.name("first", select(eq(na, f64(0.0)), cb, ca))
-    apart = block.name("apart", minus(cb, first))
-    moved = block.name("moved", fma(nb, apart, sb))
-    squares = fma(apart, plus(moved, sb), plus(qa, qb))
-    return plus(na, nb), first, plus(sa, moved), squares
+    (na, pa, sa, qa), (nb, pb, sb, qb) = a, b
+    apart = block.name("apart", minus(pa, pb))
+    moved = block.name("moved", fma(convert(na, F64), apart, sa))
+    squares = fma(apart, plus(moved, sa), plus(qa, qb))
+    return plus(na, nb), pb, plus(moved, sb), squares
 
 
-ABOUT_FIRST = Aggregate(
-    "about",
-    (F64,) * 4,
-    (f64(0.0),) * 4,
-    _lift_about,
-    _combine_about,
-    ordered=True,
-    counted=True,
-)
-"""Count, first value, and the sums of deviations from it and of their squares.
+@lru_cache
+def about_last(count: Scalar) -> Aggregate:
+    """Count, a pivot, and the sums of deviations from it and of their squares.
 
-No division combines two of them, however many values they are of. About a value of a
-window of `n` the sum of squares is at most `n + 1` times that about the mean: a double
-has room for that and for the digits of singles, in windows of up to 2^16, or for the
-tolerance of doubles, in short ones. Equal values differ by 0.
-"""
-MOST_ABOUT_FIRST = {F32: 1 << 16, F64: 1 << 10}
+    The pivot is the last finite value up to the range's end: its own, if it has any.
+    That of an empty range may be any finite number, but is the older one's in the newer
+    of two that are combined, so no pivot is looked for. No division combines two of
+    them, however many values they are of. About a value of a window of `n` the sum of
+    squares is at most `n + 1` times that about the mean: a double has room for that and
+    for the digits of singles, in windows of up to 2^16, or for the tolerance of
+    doubles, in short ones. Equal values differ by 0. The count has few bits.
+    """
+
+    def lift(_block: Block, _row: LExpr, value: LoopValue) -> State:
+        wide = convert(value.scalar, F64)
+        spread = Bin("-", wide, wide, F64)  # 0, but NaN for an infinity or a NaN
+        return Num(1, count), wide, spread, spread
+
+    return Aggregate(
+        "about",
+        (count, F64, F64, F64),
+        (Num(0, count), f64(0.0), f64(0.0), f64(0.0)),
+        lift,
+        _combine_about,
+        ordered=True,
+        counted=True,
+        from_newer=frozenset({1}),
+    )
+
+
+MOST_ABOUT_LAST = {F32: 1 << 16, F64: 1 << 10}
 """The most cells of a window that are combined so."""
 
 
 def moments_about(state: State) -> State:
-    """The count, mean and sum of squares of values of which `ABOUT_FIRST` is known."""
-    n, first, total, squares = state
+    """The count, mean and sum of squares of values of which `about_last` is known."""
+    count, pivot, total, squares = state
+    n = convert(count, F64)
     mean = over(total, n)
-    return n, plus(first, mean), minus(squares, times(total, mean))
+    return n, plus(pivot, mean), minus(squares, times(total, mean))
 
 
 def _combine_moments(a: State, b: State, order: int) -> State:

@@ -24,6 +24,9 @@ from tiltpy.loops.nodes import Bin, CallFn, LExpr, Num
 from tiltpy.ops import REDUCTIONS
 from tiltpy.types import F32, F64, I64, Scalar
 
+OCCUPIED = frozenset({"sum", "product", "min", "max", "any"})
+"""Reductions that need no count of a window, but whether anything contributes."""
+
 
 def finish(block: Block, node: Reduce, state: State, count: LExpr) -> LoopValue:
     """Lower a state and a count to the result; `first` and `last` have rows instead."""

@@ -343,7 +343,10 @@ class CellArrays:
         for (field, _), array in zip(columns(self.type), self.values, strict=True):
             cells = ahead or block.costs.prefetch_bytes // (array.type.bits // 8 or 1)
             if block.builder.reads(self.name, field):
-                block.add(Prefetch(array, add(add(cell, self.offset), i64(cells))))
+                step = CACHE_LINE // (array.type.bits // 8 or 1)
+                for entry in range(0, LANES, step):
+                    at = add(add(cell, self.offset), i64(cells + entry))
+                    block.add(Prefetch(array, at))
 
     def prefetch_lines(self, block: Block, cell: LExpr, ahead: int) -> None:
         """Prefetch all lines of a vector of cells `ahead` of `cell`, or behind it."""

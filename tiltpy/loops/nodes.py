@@ -215,6 +215,14 @@ class CountTrue:
     type: Scalar
 
 
+@dataclass(frozen=True, slots=True)
+class LastTrue:
+    """The last lane (i64) in which a bool, wide or a constant, holds; if none, -1."""
+
+    operand: "LExpr"
+    type: Scalar
+
+
 LExpr = (
     Num
     | Var
@@ -233,6 +241,7 @@ LExpr = (
     | Extract
     | FromLanes
     | CountTrue
+    | LastTrue
 )
 
 
@@ -272,14 +281,13 @@ class Pack:
     """Store the lanes of a value in which `mask` holds, packed, from `array[index]` on.
 
     All `LANES` entries from there may be overwritten. The array is no bitmap. The mask
-    is wide, or a constant. `dense`: it nearly always holds in all lanes.
+    is wide, or a constant.
     """
 
     array: Array
     index: LExpr
     value: LExpr
     mask: LExpr
-    dense: bool = False
 
 
 @dataclass(frozen=True, slots=True)

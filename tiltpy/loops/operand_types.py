@@ -17,6 +17,7 @@ from tiltpy.loops.nodes import (
     FromLanes,
     Lane,
     Lanes,
+    LastTrue,
     LExpr,
     Load,
     Not,
@@ -82,6 +83,10 @@ def type_fault(expr: LExpr) -> str | None:
         case CountTrue(operand=operand):
             return _expect("lanes are counted of a bool", operand.type, BOOL) or (
                 _expect("a number of lanes is an i64", expr.type, I64)
+            )
+        case LastTrue(operand=operand):
+            return _expect("a lane is found of a bool", operand.type, BOOL) or (
+                _expect("the number of a lane is an i64", expr.type, I64)
             )
         case _:
             assert_never(expr)

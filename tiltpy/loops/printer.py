@@ -19,6 +19,7 @@ from tiltpy.loops.nodes import (
     FromLanes,
     Lane,
     Lanes,
+    LastTrue,
     LExpr,
     Load,
     LoopKernel,
@@ -144,6 +145,8 @@ def format_lexpr(expr: LExpr, outer: int = 0) -> str:
             return f"lanes({', '.join(map(format_lexpr, values))})"
         case CountTrue(operand=operand):
             return f"count({format_lexpr(operand)})"
+        case LastTrue(operand=operand):
+            return f"last({format_lexpr(operand)})"
         case Not(operand=operand):
             return f"!{format_lexpr(operand, PRECEDENCE['unary'])}"
         case Convert(operand=operand):

@@ -24,6 +24,7 @@ from tiltpy.loops.nodes import (
     FromLanes,
     Lane,
     Lanes,
+    LastTrue,
     LExpr,
     Load,
     LoopKernel,
@@ -269,7 +270,7 @@ class _KernelVerifier:
                 for value in values:
                     self._require(not self.expression(value), "a lane has a scalar")
                 return True
-            case CountTrue(operand=operand):
+            case CountTrue(operand=operand) | LastTrue(operand=operand):
                 self._lanes(operand)
                 return False
             case _:

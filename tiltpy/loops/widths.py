@@ -22,6 +22,7 @@ from tiltpy.loops.nodes import (
     FromLanes,
     Lane,
     Lanes,
+    LastTrue,
     LExpr,
     Load,
     Not,
@@ -64,7 +65,7 @@ def is_wide_expr(expr: LExpr, variables: AbstractSet[Var]) -> bool:
     match expr:
         case Wide() | Lane() | Lanes() | Splat() | Earlier() | Pick() | FromLanes():
             return True
-        case Num() | Extract() | CountTrue():
+        case Num() | Extract() | CountTrue() | LastTrue():
             return False
         case Var():
             return expr in variables

@@ -38,6 +38,7 @@ from tiltpy.loops.nodes import (
     FromLanes,
     Lane,
     Lanes,
+    LastTrue,
     LExpr,
     Load,
     Pack,
@@ -219,6 +220,21 @@ def test_lanes_that_hold_are_counted(trial: Trial) -> None:
     trial.loop(flags.size, Store(output, I, number), step=LANES)
     trial.run()
     assert counts[::LANES].tolist() == flags.reshape(-1, LANES).sum(1).tolist()
+
+
+@pytest.mark.usefixtures("target")
+def test_the_last_lane_that_holds_is_found(trial: Trial) -> None:
+    flags = items(BOOL, 64 * LANES).astype(np.bool_)
+    flags[: 2 * LANES] = np.arange(2 * LANES) < LANES  # all, and none
+    flags[2 * LANES : 3 * LANES] = np.arange(LANES) < 1
+    array = trial.reads(BOOL, flags)
+    output, lanes = trial.writes(I64, flags.size)
+    last = LastTrue(Wide(array, I, BOOL), I64)
+    trial.loop(flags.size, Store(output, I, last), step=LANES)
+    trial.run()
+    vectors = flags.reshape(-1, LANES)
+    expected = [max(np.flatnonzero(each), default=-1) for each in vectors]
+    assert lanes[::LANES].tolist() == expected
 
 
 # Memory

@@ -18,6 +18,7 @@ from tiltpy.codegen.llvm.lanes import (
     constant_lanes,
     count_true,
     earlier,
+    last_true,
     shuffle,
     widen,
     widen_together,
@@ -35,6 +36,7 @@ from tiltpy.loops.nodes import (
     FromLanes,
     Lane,
     Lanes,
+    LastTrue,
     LExpr,
     Load,
     Not,
@@ -106,6 +108,8 @@ class Expressions:
                 return self._from_lanes(values, expr.type)
             case CountTrue(operand=operand):
                 return count_true(self.code, self.wide(operand))
+            case LastTrue(operand=operand):
+                return last_true(self.code, self.wide(operand))
             case Not() | Select() | Bin() | Convert() | CallFn():
                 return self._operation(expr)
             case _:

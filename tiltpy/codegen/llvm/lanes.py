@@ -74,6 +74,13 @@ def count_true(code: Instructions, text: str) -> Value:
     return Value(code.value(f"zext {BITS} {count} to i64"), wide=False)
 
 
+def last_true(code: Instructions, text: str) -> Value:
+    """Find the last lane in which a wide bool is true; -1 if there is none."""
+    bits = code.value(f"zext {BITS} {to_bits(code, text)} to i64")
+    above = code.call("llvm.ctlz.i64", "i64", ["i64", "i1"], bits, "false")
+    return Value(code.value(f"sub i64 63, {above}"), wide=False)
+
+
 def earlier(
     code: Instructions, scalar: Scalar, before: str, now: str, by: int
 ) -> Value:

@@ -152,10 +152,8 @@ class _Body:
         mask = self.expressions.wide(pack.mask)
         address = self.memory.address(array, self.expressions.scalar(pack.index))
         size = size_of(array.type)
-        packing, dense = self.packing, pack.dense
-        emit_pack(
-            self.code, kind, text, mask, address, size, packing=packing, dense=dense
-        )
+        packing = self.packing
+        emit_pack(self.code, kind, text, mask, address, size, packing=packing)
 
     def pour(self, pour: Pour) -> None:
         done = Var(f"poured {len(self.places)}", I64)

@@ -35,27 +35,22 @@ def emit_pack(
     size: int,
     *,
     packing: PackMethod,
-    dense: bool,
 ) -> None:
-    """Store the selected lanes, and up to `LANES` entries in all.
-
-    `dense`: nearly always that is all of them, which are then stored at once.
-    """
+    """Store the selected lanes, and up to `LANES` entries in all."""
     if packing == PackMethod.COMPRESS:
         _emit_compressed(code, kind, text, mask, address, size)
         return
     bits = to_bits(code, mask)
-    if packing == PackMethod.PERMUTE and not dense:
+    if packing == PackMethod.PERMUTE:
         _emit_permuted(code, kind, text, bits, address, size)
         return
-    emit = _emit_permuted if packing == PackMethod.PERMUTE else _emit_loop
     whole, some, after = code.label(), code.label(), code.label()
     code.choose(code.value(f"icmp eq {BITS} {bits}, -1"), whole, some)
     code.begin(whole)
     code.do(f"store {kind} {text}, ptr {address}, align {size}")
     code.branch(after)
     code.begin(some)
-    emit(code, kind, text, bits, address, size)
+    _emit_loop(code, kind, text, bits, address, size)
     code.branch(after)
     code.begin(after)
 

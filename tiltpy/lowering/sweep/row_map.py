@@ -88,8 +88,7 @@ class RowLoop:
         joins = RowJoins(self.builder, out, self.rows, first, store)
         joins.start(block)
         row, lanes, single = self.builder.fresh("row"), block.inner(), block.inner()
-        for line in range(0, LANES, LANES // 2):  # of 64-bit numbers
-            cells_of(self.rows).prefetch(lanes, add(row, i64(line)))
+        cells_of(self.rows).prefetch(lanes, row)
         joins.append_vector(lanes, row, self._values(lanes, row))
         store.flush(lanes)
         single_rows = Bin("%", sub(last, first), i64(LANES), I64)

@@ -1,17 +1,15 @@
 """First and last values of windows of lanes, over cells of which some are empty.
 
 The nearest value before a vector, or behind it, is carried on with its cell. A vector
-without an empty cell is its own result; in others empty lanes take the value of a
-neighbour, by doubling, or the carried one. So the length of windows costs no time.
+without an empty cell is its own result; in others empty lanes are filled (`lane_fill`).
+So the length of windows costs no time.
 """
-
-from typing import Literal
 
 from tiltpy.abi.signature import LANES
 from tiltpy.aggregates.aggregate import State
 from tiltpy.emit.builder import Block
 from tiltpy.emit.cell_arrays import CellIndex
-from tiltpy.emit.values import LoopValue, numbers_of, with_numbers, zero
+from tiltpy.emit.values import LoopValue, numbers_of, with_numbers
 from tiltpy.ir.nodes import Expr
 from tiltpy.ir.reductions import Bound
 from tiltpy.loops.build import (
@@ -19,7 +17,6 @@ from tiltpy.loops.build import (
     add,
     conj,
     convert,
-    disj,
     eq,
     greatest,
     i64,
@@ -32,8 +29,6 @@ from tiltpy.loops.build import (
 )
 from tiltpy.loops.nodes import (
     Bin,
-    CountTrue,
-    Earlier,
     Extract,
     Lane,
     LExpr,
@@ -42,10 +37,10 @@ from tiltpy.loops.nodes import (
     Var,
     While,
 )
+from tiltpy.lowering.vector.lane_fill import LaneFill, Side, all_true
 from tiltpy.lowering.vector.operands import LaneView
 from tiltpy.types import BOOL, I8, I64
 
-Side = Literal["first", "last"]
 NEVER = i64(-(2**62))
 """The cell of a value that is not there."""
 
@@ -79,6 +74,7 @@ class CarriedValue:
         self.value = self._bound_of(view.block, value, cell)
         fresh, numbers = view.builder.fresh, numbers_of(self.value)
         self.carried = tuple(fresh(f"{name}.{side}", n.type) for n in numbers)
+        self.lanes = LaneFill(side, self.carried)
         self.cell = fresh(f"{name}.{side}.cell")
         self.seen = fresh(f"{name}.{side}.seen")
 
@@ -92,8 +88,7 @@ class CarriedValue:
 
     def start(self, block: Block) -> None:
         """Set the variables before the loop."""
-        for var in self.carried:
-            block.set(var, zero(var.type))
+        self.lanes.start(block)
         block.set(self.cell, NEVER)
         if self.side == "first":
             block.set(self.seen, NEVER)
@@ -108,68 +103,22 @@ class CarriedValue:
         for result, number in zip(results, numbers, strict=True):
             whole.set(result, number)
         whole.set(exists, Splat(TRUE, BOOL))
-        at = self._fill(partly, self.value.valid, numbers, results)
         if self.side == "first":
-            self._look_ahead(partly, at, first, cells)
-        self._join_carried(partly, at, results, exists, first, cells)
+            self._look_ahead(partly, first, cells)
+        at = self.lanes.fill(partly, self.value.valid, numbers, results)
+        self._see_existence(partly, at, exists, first, cells)
         if self.side == "last":
             whole.set(self.cell, add(first, i64(LANES - 1)))
             self._carry(partly, at, first)
-        block.either(_all_true(block, self.value.valid), whole, partly)
+        block.either(all_true(block, self.value.valid), whole, partly)
         if self.side == "last":
-            for carried, result in zip(self.carried, results, strict=True):
-                block.set(carried, Extract(result, LANES - 1, carried.type))
+            self.lanes.carry(block, results)
         return with_numbers(self.value, exists, results)
 
-    def _fill(
-        self, block: Block, valid: LExpr, numbers: State, results: tuple[Var, ...]
-    ) -> Var:
-        """Fill empty lanes by others, of which few are further than three.
-
-        Returns which lane each value is of; where there is none, one beyond the vector.
-        """
-        at = self.view.builder.fresh("at", I8)
-        block.set(at, select(valid, Lane(I8), self._beyond))
-        for result, number in zip(results, numbers, strict=True):
-            block.set(result, number)
-        filled = self._double(block, valid, at, results, 1)
-        filled = self._double(block, filled, at, results, 2)
-        far = block.inner()
-        self._double(far, self._double(far, filled, at, results, 4), at, results, 8)
-        block.when(negate(_all_true(block, filled)), far)
-        return at
-
-    @property
-    def _beyond(self) -> Num:
-        return Num(-1 if self.side == "last" else LANES, I8)
-
-    def _double(
-        self, block: Block, filled: LExpr, at: Var, results: tuple[Var, ...], by: int
-    ) -> LExpr:
-        """Fill empty lanes by those so many lanes away; returns which need no more."""
-        for result in results:
-            other = self._shift(result, zero(result.type), by)
-            block.set(result, select(filled, result, other))
-        nearer = greatest if self.side == "last" else least
-        block.set(at, nearer(at, self._shift(at, self._beyond, by)))
-        return block.name("filled", disj(filled, self._shift(filled, TRUE, by)))
-
-    def _shift(self, lanes: LExpr, edge: Num, by: int) -> LExpr:
-        kind = edge.type
-        if self.side == "last":
-            return Earlier(lanes, Splat(edge, kind), by, kind)
-        return Earlier(Splat(edge, kind), lanes, LANES - by, kind)
-
-    def _join_carried(
-        self,
-        block: Block,
-        at: Var,
-        results: tuple[Var, ...],
-        exists: Var,
-        first: LExpr,
-        cells: int,
+    def _see_existence(
+        self, block: Block, at: Var, exists: Var, first: LExpr, cells: int
     ) -> None:
-        """Let lanes without a value take the carried one, and see who may have any."""
+        """See in which lanes the value, of the lane `at`, is in the window."""
         away = sub(self.cell, first)
         if self.side == "last":
             reach = add(away, i64(cells))
@@ -179,9 +128,7 @@ class CarriedValue:
             reach = select(is_behind, sub(away, i64(cells)), i64(LANES))
             distance = Bin("-", at, Lane(I8), I8)
         bound = convert(greatest(least(reach, i64(LANES)), i64(-1)), I8)
-        beyond = block.name("beyond", eq(at, self._beyond))
-        for result, carried in zip(results, self.carried, strict=True):
-            block.set(result, select(beyond, carried, result))
+        beyond = block.name("beyond", eq(at, self.lanes.beyond))
         near = TRUE if cells >= LANES else lt(distance, Num(cells, I8))
         reached = lt(Lane(I8), bound) if self.side == "last" else lt(bound, Lane(I8))
         block.set(exists, select(beyond, reached, near))
@@ -192,7 +139,7 @@ class CarriedValue:
         here = add(first, last)
         block.set(self.cell, select(lt(last, i64(0)), self.cell, here))
 
-    def _look_ahead(self, block: Block, at: Var, first: LExpr, cells: int) -> None:
+    def _look_ahead(self, block: Block, first: LExpr, cells: int) -> None:
         """Look behind a vector whose last lane is empty, until the window ends.
 
         No vector is looked at twice.
@@ -205,7 +152,7 @@ class CarriedValue:
         value = self._bound_of(each, value, self.seen)
         numbers = _in_lanes(value)
         results = tuple(self.view.builder.fresh("ahead", n.type) for n in numbers)
-        next_at = self._fill(each, value.valid, numbers, results)
+        next_at = self.lanes.fill(each, value.valid, numbers, results)
         lane = each.name("lane", convert(Extract(next_at, 0, I8), I64))
         found = each.inner()
         found.set(self.cell, add(self.seen, lane))
@@ -216,8 +163,8 @@ class CarriedValue:
         not_yet = lt(self.cell, behind)
         in_window = lt(self.seen, add(behind, i64(cells - 1)))
         ahead.add(While(conj(not_yet, in_window), each.body()))
-        last = convert(Extract(at, LANES - 1, I8), I64)
-        block.when(conj(le(i64(LANES), last), not_yet), ahead)
+        is_empty = negate(Extract(self.value.valid, LANES - 1, BOOL))
+        block.when(conj(is_empty, not_yet), ahead)
 
 
 def _in_lanes(value: LoopValue) -> State:
@@ -226,12 +173,6 @@ def _in_lanes(value: LoopValue) -> State:
         Splat(number, number.type) if isinstance(number, Num) else number
         for number in numbers_of(value)
     )
-
-
-def _all_true(block: Block, valid: LExpr) -> LExpr:
-    """Test whether a bool holds in all lanes."""
-    count = block.name("count", CountTrue(Splat(valid, BOOL), I64))
-    return le(i64(LANES), count)
 
 
 class CarriedValues:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from tiltpy.emit.builder import Block
 from tiltpy.emit.cell_arrays import CellArrays
 from tiltpy.emit.values import LoopValue
-from tiltpy.loops.build import TRUE
+from tiltpy.loops.build import FALSE, TRUE
 from tiltpy.loops.nodes import Array, LExpr, Splat, Store
 
 
@@ -13,11 +13,13 @@ from tiltpy.loops.nodes import Array, LExpr, Splat, Store
 class Outcome:
     """The cells of one round: a vector of them, or one.
 
-    `begins`: where a snapshot begins; None: wherever there is a value.
+    `begins`: where a snapshot begins; None: wherever there is a value. `cuts`: where
+    one begins if there is a value, whatever the cell before has.
     """
 
     value: LoopValue
     begins: LExpr | None
+    cuts: LExpr = FALSE
 
     @property
     def parts(self) -> tuple[LoopValue, ...]:

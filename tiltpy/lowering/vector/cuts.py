@@ -42,22 +42,29 @@ class LaneCuts:
         for history in self.histories:
             history.advance(block)
 
-    def begins(self, definition: TemporalExpr, value: LoopValue) -> LExpr | None:
-        """The mask of beginning snapshots; None: wherever there is a value."""
+    def begins(
+        self, definition: TemporalExpr, value: LoopValue
+    ) -> tuple[LExpr | None, LExpr]:
+        """The mask of beginning snapshots, None wherever there is a value; its cuts.
+
+        At those a snapshot begins if there is a value, whatever the cell before has.
+        """
         if definition.distinct:
             name, block = definition.name, self.view.block
-            return begins_by_value(block, name, value, self._before)
+            begins = begins_by_value(block, name, value, self._before)
+            return begins, begins
         if any(self._always(cut) for cut in definition.cuts):
-            return None
+            return None, TRUE
         cut = disj(*map(self._cuts, definition.cuts))
         if cut == TRUE:
-            return None
+            return None, TRUE
         block = self.view.block
         cut = block.name("cut", cut)
         if value.valid == TRUE:
-            return cut
+            return cut, cut
         before = self._before(f"{definition.name}.was", value.valid)
-        return block.name("begins", conj(value.valid, disj(cut, negate(before))))
+        begins = conj(value.valid, disj(cut, negate(before)))
+        return block.name("begins", begins), cut
 
     def _before(self, name: str, flags: LExpr) -> LExpr:
         """The flags, or the values, of the cells one earlier."""

@@ -9,7 +9,7 @@ single precision: blocks would round them too often, and doubling on costs less 
 doubles. Nothing runs on over time: a result depends on the cells of its window alone.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -24,7 +24,10 @@ from tiltpy.lowering.vector.nested_blocks import NestedBlocks
 
 
 class Sequence:
-    """The states of each round; a component that never changes stays a number."""
+    """The states of each round; a component that never changes stays a number.
+
+    `shared` are histories of components that the loop has already.
+    """
 
     def __init__(
         self,
@@ -33,21 +36,28 @@ class Sequence:
         aggregate: Aggregate,
         state: State,
         deepest: int,
+        shared: Mapping[int, History] | None = None,
     ) -> None:
         self.histories = [
             None
             if isinstance(component, Num)
-            else History(builder, f"{name}.{aggregate.name}", scalar, deepest, nothing)
-            for component, scalar, nothing in zip(
-                state, aggregate.types, aggregate.identity, strict=True
+            else (shared or {}).get(number)
+            or History(builder, f"{name}.{aggregate.name}", scalar, deepest, nothing)
+            for number, (component, scalar, nothing) in enumerate(
+                zip(state, aggregate.types, aggregate.identity, strict=True)
             )
         ]
         self.constant = state
+        self.own = [
+            history
+            for number, history in enumerate(self.histories)
+            if history is not None and number not in (shared or {})
+        ]
 
     def set(self, block: Block, state: State) -> None:
         """The state of this round."""
         for history, component in zip(self.histories, state, strict=True):
-            if history is not None:
+            if history in self.own:
                 history.set(block, component)
 
     def at(self, block: Block, back: int) -> State:
@@ -59,15 +69,13 @@ class Sequence:
 
     def start(self, block: Block) -> None:
         """Set the variables before the loop."""
-        for history in self.histories:
-            if history is not None:
-                history.start(block)
+        for history in self.own:
+            history.start(block)
 
     def advance(self, block: Block) -> None:
         """End a round of the loop."""
-        for history in self.histories:
-            if history is not None:
-                history.advance(block)
+        for history in self.own:
+            history.advance(block)
 
 
 def parts_of(cells: int, *, overlap: bool) -> list[tuple[int, int]]:
@@ -125,6 +133,7 @@ class WindowFold:
     windows: dict[int, tuple[Aggregate, Sequence]] = field(default_factory=dict)
     blocks: list[Blocks | NestedBlocks] = field(default_factory=list)
     delays: list[Sequence] = field(default_factory=list)
+    shared: dict[int, History] = field(default_factory=dict)
     rounds: Var | None = None
 
     def lift(self, block: Block, lifted: State) -> None:
@@ -135,12 +144,25 @@ class WindowFold:
 
     def _level(self, block: Block, size: int, state: State) -> Sequence:
         state = tuple(block.name(self.name, component) for component in state)
-        deepest = self._deepest(size)
         name = f"{self.name}{size}"
-        sequence = Sequence(self.builder, name, self.aggregate, state, deepest)
+        if not self.levels:
+            self._share(block, state)
+        deepest = self._deepest(size)
+        aggregate, shared = self.aggregate, self.shared
+        sequence = Sequence(self.builder, name, aggregate, state, deepest, shared)
         sequence.set(block, state)
         self.levels[size] = sequence
         return sequence
+
+    def _share(self, block: Block, state: State) -> None:
+        """Remember once what is the same in the states of all sizes."""
+        powers = range(max(self.lengths).bit_length())
+        deepest = max((self._deepest(1 << power) for power in powers), default=0)
+        for component in self.aggregate.from_newer:
+            kind = self.aggregate.types[component]
+            history = History(self.builder, f"{self.name}.shared", kind, deepest)
+            history.set(block, state[component])
+            self.shared[component] = history
 
     def _deepest(self, size: int) -> int:
         """Find how far back the states of `size` cells will be looked for.
@@ -260,6 +282,8 @@ class WindowFold:
 
     def start(self, block: Block, vector: LExpr) -> None:
         """Set the variables before the loop, whose first round has a `vector`."""
+        for history in self.shared.values():
+            history.start(block)
         for sequence in self._sequences():
             sequence.start(block)
         for blocks in self.blocks:
@@ -269,6 +293,8 @@ class WindowFold:
 
     def advance(self, block: Block) -> None:
         """End a round of the loop."""
+        for history in self.shared.values():
+            history.advance(block)
         for sequence in self._sequences():
             sequence.advance(block)
         if self.rounds is not None:

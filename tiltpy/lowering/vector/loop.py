@@ -105,11 +105,11 @@ class LaneLoop:
         if definition.distinct:
             value = unsign_zeros(block, value)
         value = _name_value(block, value)
-        begins = self.cuts.begins(definition, value)
+        begins, cuts = self.cuts.begins(definition, value)
         stream = self._stream(definition)
         stream.set(block, value, begins)
         self.view.streams[definition.name] = stream
-        return Outcome(value, begins)
+        return Outcome(value, begins, cuts)
 
     def _stream(self, definition: TemporalExpr) -> StreamedObject:
         """The object for those that the loop computes next."""

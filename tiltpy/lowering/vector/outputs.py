@@ -146,6 +146,36 @@ class Output:
         return self.outcome.value.valid if begins is None else begins
 
     def _pack(self, block: Block, cell: LExpr, outlet: StreamStore) -> None:
+        if self.dense:
+            whole, some = block.inner(), block.inner()
+            self._put_whole(whole, cell, outlet)
+            self._select(some, cell, outlet)
+            block.either(self._is_whole(block, cell), whole, some)
+        else:
+            self._select(block, cell, outlet)
+        outlet.flush(block)
+
+    def _is_whole(self, block: Block, cell: LExpr) -> LExpr:
+        """Test whether each cell of a round has a value, and begins a snapshot."""
+        conditions = [le(add(cell, i64(LANES)), self.total)]
+        for lanes in (self.outcome.cuts, self.outcome.value.valid):
+            if lanes != TRUE:
+                count = block.name("count", CountTrue(Splat(lanes, BOOL), I64))
+                conditions.append(le(i64(LANES), count))
+        return conj(*conditions)
+
+    def _put_whole(self, block: Block, cell: LExpr, outlet: StreamStore) -> None:
+        kinds = [SlotKind.OUT_BEGINS]
+        if self.outcome.begins is not None:
+            kinds.append(SlotKind.OUT_COVERED)
+        for kind in kinds:
+            block.add(Store(self._bitmap(kind), cell, Splat(TRUE, BOOL)))
+        for array, value in zip(outlet.staged, self._columns(), strict=True):
+            block.add(Store(array, self.count, Splat(value, array.type)))
+        block.set(self.count, add(self.count, i64(LANES)))
+
+    def _select(self, block: Block, cell: LExpr, outlet: StreamStore) -> None:
+        """Pack the cells of a round in which snapshots begin."""
         bits = {SlotKind.OUT_BEGINS: self._begins()}
         if self.outcome.begins is not None:
             bits[SlotKind.OUT_COVERED] = self.outcome.value.valid
@@ -162,9 +192,8 @@ class Output:
             block.add(Store(self._bitmap(kind), cell, mask))
         mask = masks[SlotKind.OUT_BEGINS]
         for array, value in zip(outlet.staged, self._columns(), strict=True):
-            block.add(Pack(array, self.count, value, mask, self.dense))
+            block.add(Pack(array, self.count, value, mask))
         block.set(self.count, add(self.count, CountTrue(mask, I64)))
-        outlet.flush(block)
 
     def _append(self, block: Block, cell: LExpr) -> None:
         """Append one cell; masks collect the bits of its vector."""

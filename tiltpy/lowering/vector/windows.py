@@ -7,22 +7,24 @@ cells are a few finer ones are gathered, each lane its own.
 from dataclasses import dataclass, replace
 from functools import partial
 
+from tiltpy.abi.signature import LANES
 from tiltpy.aggregates.aggregate import Aggregate, State, lift_where, name_state
 from tiltpy.aggregates.built_in import (
+    EXISTS,
     aggregate_for,
     narrow_aggregate,
     short_count,
     value_aggregate,
 )
 from tiltpy.aggregates.central_moments import (
-    ABOUT_FIRST,
-    MOST_ABOUT_FIRST,
+    MOST_ABOUT_LAST,
     ORDERS,
     SHORT_VARIANCE,
+    about_last,
     moments_about,
     uses_masked_variance,
 )
-from tiltpy.aggregates.finalize import finish_cells
+from tiltpy.aggregates.finalize import OCCUPIED, finish_cells
 from tiltpy.aggregates.masked_variance import MaskedVariance, Values, in_lanes
 from tiltpy.aggregates.user_defined import bounded_aggregate
 from tiltpy.emit.builder import Block
@@ -34,10 +36,13 @@ from tiltpy.ir.reductions import picked_bound
 from tiltpy.ir.traversal import sees_more
 from tiltpy.loops.build import TRUE, add, conj, i64, sub
 from tiltpy.loops.nodes import LExpr, Num, Splat
-from tiltpy.lowering.vector.carried_values import CarriedValues, Side
+from tiltpy.lowering.vector.carried_values import CarriedValues
 from tiltpy.lowering.vector.counted_windows import CountedWindows
 from tiltpy.lowering.vector.doubling_windows import WindowFold
+from tiltpy.lowering.vector.lane_fill import Side
 from tiltpy.lowering.vector.operands import LaneView
+from tiltpy.lowering.vector.pivots import Pivots
+from tiltpy.lowering.vector.presence import Presence
 from tiltpy.lowering.vector.quantiles import lower_order
 from tiltpy.lowering.vector.short_variance import (
     is_short_variance,
@@ -98,6 +103,8 @@ class LaneWindows:
         self.view = view
         self.counted = CountedWindows(view, leaf)
         self.carried = CarriedValues(view)
+        self.presence = Presence(view)
+        self.pivots: list[Pivots] = []
         self.folds: dict[tuple[str, Expr, Aggregate], WindowFold] = {}
         self.ends: dict[tuple[str, Expr], tuple[int, int]] = {}
 
@@ -111,11 +118,15 @@ class LaneWindows:
         """Set the variables before the loop, whose first round has a `vector`."""
         self.counted.start(block)
         self.carried.start(block)
+        self.presence.start(block)
+        for pivots in self.pivots:
+            pivots.start(block)
         for fold in self.folds.values():
             fold.start(block, vector)
 
     def advance(self, block: Block) -> None:
         """End a round of the loop."""
+        self.presence.advance(block)
         for fold in self.folds.values():
             fold.advance(block)
 
@@ -180,13 +191,19 @@ class LaneWindows:
         else:
             aggregate = narrow_aggregate(node.reduction, element.type, user_reductions)
         if not certain and self._combines_about(node, cells):
-            state = self._window(node, ABOUT_FIRST, newest, cells, certain=False)
+            about = about_last(self._counts(node).types[0])
+            state = self._window(node, about, newest, cells, certain=False)
             moments = name_state(view.block, "w", moments_about(state))
             return finish_cells(
                 view.block, node, moments, moments[0], certain=False, cells=cells
             )
         state = self._window(node, aggregate, newest, cells, certain=certain)
         counted = node.reduction not in user_reductions
+        if not certain and node.reduction in OCCUPIED:
+            result = finish_cells(
+                view.block, node, state, i64(1), certain=False, cells=cells
+            )
+            return replace(result, valid=self._exists(node, newest, cells))
         count = self._count(node, newest, cells, certain=certain or not counted)
         if node.type == F32 and state[0].type == F64:
             # Beside a fold of doubles a division of all lanes takes no time of its own.
@@ -202,12 +219,12 @@ class LaneWindows:
         return side == "last" or ahead
 
     def _combines_about(self, node: Reduce, cells: int) -> bool:
-        """Decide whether a variance is of deviations from a window's first value."""
+        """Decide whether a variance is of deviations from a window's last value."""
         if ORDERS.get(node.reduction) != 2:
             return False
         assert isinstance(node.element.type, Scalar)
         single = node.element.type == F32
-        return cells <= MOST_ABOUT_FIRST[F32 if single else F64]
+        return cells <= MOST_ABOUT_LAST[F32 if single else F64]
 
     def _most_masked(self, node: Reduce) -> int:
         """The most cells whose variance is made of their values.
@@ -231,10 +248,22 @@ class LaneWindows:
         """Count the snapshots that contribute."""
         if certain:
             return self.view.count_inside(node.window.object, newest, cells)
-        readers = self._readers(node.window.object, node.element)
-        aggregate = short_count(max(seen.cells for _, seen in readers))
-        (count,) = self._window(node, aggregate, newest, cells, certain=False)
+        counts = self._counts(node)
+        (count,) = self._window(node, counts, newest, cells, certain=False)
         return count
+
+    def _counts(self, node: Reduce) -> Aggregate:
+        """The counts of all windows of an element."""
+        readers = self._readers(node.window.object, node.element)
+        return short_count(max(seen.cells for _, seen in readers))
+
+    def _exists(self, node: Reduce, newest: int, cells: int) -> LExpr:
+        """Test whether any snapshot contributes."""
+        if cells > LANES:
+            window = node.window.object, node.element
+            return self.presence.window(*window, newest, cells)
+        (exists,) = self._window(node, EXISTS, newest, cells, certain=False)
+        return exists
 
     def _values(self, node: Reduce, newest: int, cells: int) -> Values:
         """Load the values of a window; its first cell has what began before it."""
@@ -307,7 +336,11 @@ class LaneWindows:
             if self._has_edge(name, aggregate):
                 contributes = conj(value.valid, view.beginning(name, anchor))
             start = view.starts(name, anchor)
-            if source is None:
+            if aggregate.name == "about":
+                pivots = Pivots(view.block, name, value.scalar.type)
+                self.pivots.append(pivots)
+                lifted = pivots.lift(view.block, aggregate, value, contributes)
+            elif source is None:
                 lifted = lift_where(view.block, aggregate, value, contributes, start)
             else:
                 index = view.index_after(name, anchor)
