@@ -9,14 +9,14 @@ BIN := $(VENV)/bin
 SOURCES := tiltpy tests examples docs setup.py $(wildcard bench)
 # The tests of Spark need a Java, and have a process of their own: they mostly wait.
 SPARK_TESTS = JAVA_HOME="$$($(BIN)/python -m tests.project.java)" && export JAVA_HOME && \
-	$(BIN)/python -m pytest tests/spark
-TESTS = $(BIN)/python -m pytest tests --ignore tests/spark -n 2 --dist worksteal
+	$(BIN)/python -m pytest $(DEEP) tests/spark
+TESTS = $(BIN)/python -m pytest $(DEEP) tests --ignore tests/spark -n 2 --dist worksteal
 
 # Hundreds of tests start a process, and each would compile all that it imports: twice
 # the time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test format lint types layers tests examples docs clean
+.PHONY: demo test test-deep format lint types layers tests examples docs clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/installed-demo
@@ -40,6 +40,10 @@ test: lint layers
 	wait $$types; types=$$?; cat $(VENV)/types.log; \
 	wait $$spark; spark=$$?; cat $(VENV)/spark.log; \
 	exit $$((tests || types || spark))
+
+# All parameter sets, and many more random cases: hours.
+test-deep: DEEP = --deep
+test-deep: test
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff format --check $(SOURCES)

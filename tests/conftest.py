@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from tests import covering
+from tests import covering, shared_code
 from tests.costs import set_default_costs
 from tiltpy.compiler import stages
 
@@ -32,20 +32,22 @@ def pytest_configure(config: pytest.Config) -> None:
     The workers of a parallel run inherit the folder. Every kernel is verified. Runs
     over few rows have the kernels of those over many, and threads share few rows, too:
     tests are for these. What users have with few rows is in `test_few_rows`, and in
-    some random settings.
+    some random settings. LLVM compiles each text once, for all workers.
     """
     stages.VERIFY_KERNELS = True
     set_default_costs(baseline_rows=0, portion_rows=4, shared_result_rows=4)
     if not hasattr(config, "workerinput"):
-        folder = TemporaryDirectory(prefix="tiltpy-cache-")
-        os.environ["XDG_CACHE_HOME"] = folder.name
-        config.add_cleanup(folder.cleanup)
+        for name in ("XDG_CACHE_HOME", shared_code.FOLDER):
+            folder = TemporaryDirectory(prefix="tiltpy-cache-")
+            os.environ[name] = folder.name
+            config.add_cleanup(folder.cleanup)
+    shared_code.share()
 
 
 def pytest_collection_modifyitems(
     config: pytest.Config, items: list[pytest.Item]
 ) -> None:
-    """Leave out what tests marked `covering` can do without, but in a deep run."""
+    """Leave out parameter sets that marked tests can do without, but in a deep run."""
     if not config.getoption("--deep"):
         covering.leave_out(config, items)
 

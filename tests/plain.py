@@ -18,7 +18,11 @@ from tiltpy.runtime.results.result import Result
 
 Rows = Sequence[tuple[int, int, Number | None]]
 
-PLAIN_SETTINGS = (Setting(), Setting(special_shapes=False), Setting(chunk=3, workers=2))
+PLAIN_SETTINGS = (
+    Setting(),
+    Setting(special_shapes=False, optimize=False),
+    Setting(chunk=3, workers=2),
+)
 
 
 def held(rows: Rows, scalar: str = "f64") -> BoundFrame:

@@ -23,12 +23,13 @@ def run_everywhere(
     start: int | None = None,
     end: int | None = None,
     bounds: Mapping[str, int] | None = None,
+    settings: Sequence[Setting] = SETTINGS,
 ) -> dict[str, list[Snapshot]]:
     """The snapshots of every output, which all engines agree on."""
     verify_source(query)
     meant = interpret(query, events, start=start, end=end, bounds=bounds)
     given = {name: list(rows) for name, rows in events.items()}
     case = Case(query, given, start, end, dict(bounds or {}))
-    for setting in SETTINGS:
+    for setting in settings:
         assert_same(run_compiled(case, setting), meant, query, exact=True)
     return meant

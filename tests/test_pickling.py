@@ -29,9 +29,9 @@ from tiltpy.limits import MAX_STATEMENTS
 from tiltpy.passes.pipeline import PASS_NAMES
 
 T = TypeVar("T")
-QUERIES = 25
+QUERIES = 8
 """Of each kind."""
-DEEPER = 200
+DEEPER = 640
 ROWS = 20_000
 TICKS = np.arange(ROWS)
 FRAME = pa.table(

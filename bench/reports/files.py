@@ -85,8 +85,9 @@ def _command(
 
 def _run(command: list[str], bytecode: str) -> None:
     """Run a command; what it imports is compiled once, as where it is installed."""
-    environment = {**os.environ, "PYTHONPYCACHEPREFIX": bytecode}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    environment = dict(os.environ)
+    if environment.pop("PYTHONDONTWRITEBYTECODE", None):
+        environment["PYTHONPYCACHEPREFIX"] = bytecode
     subprocess.run(command, check=True, cwd=ROOT, env=environment)  # noqa: S603
 
 

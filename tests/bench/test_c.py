@@ -1,7 +1,7 @@
 """The C that the benchmarks compare with is right, at every seam."""
 
 import platform
-from collections.abc import Iterator
+from functools import cache
 
 import numpy as np
 import pytest
@@ -131,17 +131,16 @@ def test_equal_values_deviate_by_nothing() -> None:
 @pytest.fixture(params=["x86-64", "haswell"])
 def older_processor(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[None]:
+) -> None:
     """The functions as they are where vectors are shorter."""
     if platform.machine() != "x86_64":
         pytest.skip("another processor")
     monkeypatch.setattr(library, "FLAGS", (*library.FLAGS, f"-march={request.param}"))
-    library.library.cache_clear()
-    yield
-    library.library.cache_clear()
+    monkeypatch.setattr(library, "library", cache(library.library.__wrapped__))
 
 
 @needs_compiler
+@pytest.mark.few(1)
 @pytest.mark.usefixtures("older_processor")
 def test_older_processors_find_the_same() -> None:
     for workload in IN_C:

@@ -75,6 +75,7 @@ def in_process(
     return calls, results
 
 
+@pytest.mark.few(1)
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("kind", ["f32", "f64"])
 def test_a_fresh_process_finds_kernels_that_call_functions(kind: str) -> None:

@@ -62,17 +62,17 @@ from tiltpy.runtime.results.result import Result
 from tiltpy.types import I64, STRING
 
 MB = 1 << 20
-BATCH = 10
+BATCH = 4
 NUMBERS = {
-    "plain": 20,
-    "rows": 10,
-    "cells": 10,
-    "folds": 10,
-    "regular": 10,
-    "open": 20,
-    "open rows": 20,
+    "plain": 8,
+    "rows": 4,
+    "cells": 4,
+    "folds": 4,
+    "regular": 4,
+    "open": 4,
+    "open rows": 4,
 }
-DEEPER = 100
+DEEPER = 500
 
 
 def in_order(rows: KeyedInput) -> KeyedInput:
@@ -476,11 +476,12 @@ def test_a_cell_is_computed_once_its_rows_have_come(keys: str) -> None:
     assert max(last - end for last, end in ends) < 1500
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "expression",
     [
-        "mean(~x[h-20 : h])",
         "sum(~x[-∞ : h]) + max(~x[since ~c : h]) + ffill(~x)",
+        "mean(~x[h-20 : h])",
         "mean(~x[last 5 : h]) + ~x[last : h] + ~x[h : next]",
     ],
 )

@@ -25,9 +25,9 @@ from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.runtime.ingest.read_input import ingest
 
-CASES = 40
-BATCH = 20
-DEEPER = 80
+CASES = 10
+BATCH = 10
+DEEPER = 162
 
 
 class Pieces:

@@ -48,6 +48,7 @@ def bits_of(table: pa.Table) -> list[npt.NDArray[np.int64]]:
     return [column.view(np.int64) for column in columns]
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("body", OBJECTS.values(), ids=OBJECTS)
 @pytest.mark.parametrize("layout", TIMES)
 def test_seams_change_no_bit(layout: str, body: str) -> None:

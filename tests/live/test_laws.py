@@ -44,17 +44,17 @@ from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.results.output_table import OutputTable
 
 NUMBERS = {
-    "plain": 20,
-    "rows": 15,
-    "folds": 10,
-    "regular": 10,
-    "open": 10,
-    "open rows": 10,
+    "plain": 6,
+    "rows": 5,
+    "folds": 3,
+    "regular": 3,
+    "open": 3,
+    "open rows": 3,
 }
 """The number of cases of each kind, by key."""
-UNKEYED = {"plain": 30, "rows": 20, "open": 10, "open rows": 10}
-TIMELINES = 25
-DEEPER = 100
+UNKEYED = {"plain": 8, "rows": 6, "open": 3, "open rows": 3}
+TIMELINES = 7
+DEEPER = 375
 CHECKS = 3
 """The number of comparisons with the interpreter before a session ends."""
 Snapshots = dict[Key, list[Snapshot]]

@@ -721,7 +721,7 @@ DRAWS: dict[str, Callable[[int], Query]] = {
     "keyed": lambda seed: random_keyed_case(seed, exact=True).query,
     "folds": lambda seed: random_fold_case(seed).query,
 }
-CASES, DEEPER = 40, 50
+CASES, DEEPER = 12, 170
 
 
 @pytest.mark.parametrize("kind", DRAWS)

@@ -133,6 +133,7 @@ def test_each_strategy_is_chosen_and_refused() -> None:
         assert f"        not {name}: " in golden, name
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", LOOP_STRATEGIES)
 def test_a_disabled_strategy_is_left_out(name: str) -> None:
     options = CompileOptions(disabled_strategies=frozenset({name}), cache=False)

@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from tests.covering import cover
+from tests.covering import cover, spread
 
 
 @pytest.mark.parametrize(
@@ -26,3 +26,11 @@ def test_each_combination_is_there(
             product(names, repeat=2) if strength == 2 else ((n, n) for n in names)
         ):
             assert any(c[one] == case[one] and c[other] == case[other] for c in chosen)
+
+
+@pytest.mark.parametrize(
+    ("count", "few", "places"),
+    [(10, 3, [0, 4, 9]), (7, 1, [0]), (2, 5, [0, 1]), (4, 4, [0, 1, 2, 3])],
+)
+def test_few_of_many_are_spread(count: int, few: int, places: list[int]) -> None:
+    assert spread(count, few) == places

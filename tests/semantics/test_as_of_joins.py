@@ -65,7 +65,7 @@ def joined(
 
 @pytest.mark.parametrize("by_key", [False, True])
 def test_as_of_joins_are_those_of_polars(*, by_key: bool, deep: bool) -> None:
-    for seed in range(3000 if deep else 60):
+    for seed in range(3000 if deep else 15):
         random = Random(seed)  # noqa: S311
         keys = random.choice((1, 3, 20)) if by_key else 0
         trades = columns(random, "price", keys=keys)
@@ -105,7 +105,7 @@ def test_as_of_joins_are_those_of_polars(*, by_key: bool, deep: bool) -> None:
 
 
 def test_as_of_joins_are_those_of_duckdb(*, deep: bool) -> None:
-    for seed in range(1000 if deep else 20):
+    for seed in range(1000 if deep else 8):
         random = Random(f"duckdb {seed}")  # noqa: S311
         keys = random.choice((0, 4))
         trades = columns(random, "price", keys=keys)

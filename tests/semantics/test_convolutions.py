@@ -24,6 +24,7 @@ def written(weights: list[float]) -> str:
     return f"[{', '.join(map(repr, weights))}]"
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("ahead", [0, 20])
 @pytest.mark.parametrize("count", [1, 3, 8, 33])
 def test_weights_are_those_of_numpy(count: int, ahead: int) -> None:

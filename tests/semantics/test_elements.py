@@ -138,6 +138,7 @@ def rows_of(random: Random, *, regular: bool, nulls: bool) -> list[Event]:
     return found
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("rows", ["regular", "regular nulls", "irregular nulls"])
 @pytest.mark.parametrize("name", FORMS)
 def test_over_every_kind_of_rows(name: str, rows: str) -> None:

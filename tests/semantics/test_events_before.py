@@ -21,7 +21,7 @@ from tests.random.ties import with_ties
 from tests.semantics.test_properties import check
 from tiltpy.lowering.sweep.event_vectors import EventVectors
 
-CASES, BATCH, DEEPER = 60, 20, 100
+CASES, BATCH, DEEPER = 15, 15, 400
 TIED = 4
 """Of so many cases one has tied events."""
 
@@ -50,7 +50,7 @@ def test_events_before_equal_the_interpreter(batch: int, *, deep: bool) -> None:
 def test_cases_reach_vectors_of_events() -> None:
     """Enough of them, or the tests above would test nothing."""
     reached = long = 0
-    for seed in range(40):
+    for seed in range(20):
         setting = random_event_setting(Random(seed))  # noqa: S311
         with patch.object(
             EventVectors, "visit", autospec=True, side_effect=EventVectors.visit
@@ -61,8 +61,8 @@ def test_cases_reach_vectors_of_events() -> None:
             rows for call in visit.mock_calls for rows in call.args[0].depths.values()
         ]
         long += any(rows == 1 for rows in depths)
-    assert reached >= 8
-    assert long >= 3
+    assert reached >= 4
+    assert long >= 1
 
 
 @pytest.mark.parametrize("window", ["t-15 : t-10", "t-30 : t-9", "t-24 : t-20"])

@@ -71,6 +71,7 @@ def windows(kind: int, values: Floats, size: int, ends: Floats) -> Iterator[Floa
         yield values[(starts < end) & (stops > end - size)]
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("kind", LAYOUTS)
 @pytest.mark.parametrize("scalar", ["f32", "f64"])
 def test_sums_and_means_are_accurate(kind: int, scalar: str) -> None:

@@ -96,14 +96,14 @@ def check(
 def test_the_library(name: str, deep: bool) -> None:
     random = Random(name)  # noqa: S311
     large = name in OF_MANY_OBJECTS
-    for number in range((4 if large else 40) if deep else 1 if large else 4):
+    for number in range((4 if large else 40) if deep else 1 if large else 2):
         compiled = deep or (number == 0 and not large)
         check(random, LIBRARY[name], compiled=compiled)
 
 
 def test_functions_of_a_querys_own(deep: bool) -> None:
     random = Random(12)  # noqa: S311
-    for number in range(1000 if deep else 60):
+    for number in range(1000 if deep else 20):
         head = own_functions(random)
         last = read_program(Source("functions", head)).statements[-1]
         assert isinstance(last, syntax.FunctionDefinition)

@@ -22,8 +22,8 @@ from tiltpy.frontend.parse import parse
 from tiltpy.ir.print.query import format_query
 from tiltpy.ir.verify.invariants import verify_source
 
-CASES, BATCH, DEEPER = 20, 20, 100
-ENGINES = 20
+CASES, BATCH, DEEPER = 6, 6, 350
+ENGINES = 6
 
 
 def draw(seed: int, *, exact: bool) -> Case:

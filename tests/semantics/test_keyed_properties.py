@@ -2,7 +2,7 @@
 
 Every key must have what its rows alone mean, whatever stands beside it in a batch, and
 whether it is one call among many, a run of its own, or folded with all others as the
-rows come. `--deep` draws a hundred times as many. A failing case prints its seed, its
+rows come. `--deep` draws 500 times as many. A failing case prints its seed, its
 setting and its query; `python -m tests.plan.keyed_shapes` says what the cases reach.
 """
 
@@ -21,20 +21,20 @@ from tests.random.keyed_queries import (
     random_regular_case,
 )
 
-BATCH = 10
+BATCH = 4
 NUMBERS = {
-    "plain": 30,
-    "rounded": 10,
-    "open": 10,
-    "rows": 10,
-    "texts": 10,
-    "cells": 10,
-    "grids": 10,
-    "regular": 10,
-    "folds": 20,
-    "concatenated": 20,
+    "plain": 12,
+    "rounded": 4,
+    "open": 4,
+    "rows": 4,
+    "texts": 4,
+    "cells": 4,
+    "grids": 4,
+    "regular": 4,
+    "folds": 8,
+    "concatenated": 8,
 }
-DEEPER = 200
+DEEPER = 500
 
 Drawn = tuple[KeyedCase, KeyedSetting]
 

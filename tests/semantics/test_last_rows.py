@@ -179,7 +179,7 @@ def parsed(text: str) -> tilt.CompiledQuery:
 
 
 def test_streams_and_chunks_hold_the_last_row(tmp_path: Path, *, deep: bool) -> None:
-    for seed in range(2000 if deep else 60):
+    for seed in range(2000 if deep else 20):
         check_streams(seed, tmp_path)
 
 

@@ -28,9 +28,9 @@ from tiltpy.runtime.execution.call_numbers import greatest, item
 from tiltpy.runtime.execution.vector_calls import VectorCalls
 from tiltpy.runtime.execution.visit_bounds import Coverage
 
-FAR_CASES = 60
-BATCH = 15
-DEEPER = 100
+FAR_CASES = 16
+BATCH = 8
+DEEPER = 375
 
 
 @dataclass(slots=True)

@@ -22,7 +22,7 @@ from tiltpy.emit.references import present_folds
 from tiltpy.frontend.parse import parse
 from tiltpy.ir.print.query import format_query
 
-RANDOM, BATCH, DEEPER = 30, 30, 100
+RANDOM, BATCH, DEEPER = 8, 8, 400
 ROWS, LENGTH = 5000, 3000
 
 
@@ -81,6 +81,7 @@ WINDOWS = {
 }
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("ties", [False, True])
 @pytest.mark.parametrize("condition", CONDITIONS)

@@ -117,6 +117,7 @@ def test_library_functions(scalar: str) -> None:
     check_each(f"{{ a: {scalar}, b: {scalar} }}", binary, pairs(singles))
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("scalar", INTEGERS)
 @pytest.mark.parametrize("operator", ["//", "%"])
 def test_division_by_zero_in_every_shape_of_loop(scalar: str, operator: str) -> None:

@@ -20,9 +20,9 @@ from tiltpy.frontend.parse import parse
 from tiltpy.interpreter.evaluate import Event, interpret
 from tiltpy.ir.print.query import format_query
 
-CASES = 60
-BATCH = 30
-DEEPER = 48
+CASES = 16
+BATCH = 16
+DEEPER = 180
 
 
 Draw = Callable[[int], Case | None]

@@ -16,7 +16,7 @@ from tests.compiled import random_setting
 from tests.random.overlaps import random_overlap_case
 from tests.semantics.test_properties import check
 
-RANDOM, BATCH, DEEPER = 40, 20, 75
+RANDOM, BATCH, DEEPER = 10, 10, 300
 
 
 @pytest.mark.parametrize("batch", range(RANDOM // BATCH))

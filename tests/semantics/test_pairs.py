@@ -82,6 +82,7 @@ def values_at(query_text: str, events: list[Event]) -> dict[int, object]:
     }
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("kind", ["regular", "irregular"])
 @pytest.mark.parametrize("text", NUMBERS)
 def test_numbers_of_pairs(text: str, kind: str) -> None:
@@ -158,7 +159,7 @@ KEYS = (*EXPRESSIONS, "v.kind", "~q[t].price - v.price")
 VALUES = (*KEYS, "v", "{ a = v.price, b = v.kind }")
 CONDITIONS = ("", "", " if v.size > 1", ' if v.kind == "b"', " if v.kind == ~q[t].kind")
 WINDOWS = ("~q[t-5 : t]", "~q[t-1 : t]", "~q[t-20 : t-3]", "~q[t-2 : t+2]")
-RANDOM, BATCH, DEEPER = 40, 20, 75
+RANDOM, BATCH, DEEPER = 10, 10, 300
 
 
 def random_text(random: Random) -> str:

@@ -2,7 +2,7 @@
 
 Cases with payloads that are small multiples of 1/8, where floats agree to the bit, and
 some with arbitrary floats, which agree to rounding; fewer of those that vector kernels
-or loops over point events are for, whose streams are longer. `--deep` draws 500
+or loops over point events are for, whose streams are longer. `--deep` draws 2,000
 times as many. Each runs once, with its own choice of chunk length, workers, layout,
 shapes and passes. In some the last rows of inputs hold on. A failing case prints its
 seed, its setting and its query.
@@ -23,17 +23,17 @@ from tiltpy.frontend.parse import parse
 from tiltpy.interpreter.evaluate import interpret
 from tiltpy.ir.print.query import format_query
 
-BATCH = 50
-EXACT, ROUNDED = 200, 50
-PAYLOADS = 50
+BATCH = 25
+EXACT, ROUNDED = 50, 25
+PAYLOADS = 25
 """Of times, durations and structs in structs; every fifth with arbitrary floats."""
-EVENTS = 60
+EVENTS = 16
 """Of windows at point events; every fourth with arbitrary floats."""
-EVENT_BATCH = 20
+EVENT_BATCH = 16
 GRID_BATCH = 10
-GRIDS = 30
+GRIDS = 10
 """Every fourth of them with arbitrary floats."""
-DEEPER = 500
+DEEPER = 2000
 HELD = 4
 """Of so many cases one has last rows that hold on, as those of `until_next`."""
 

@@ -25,6 +25,7 @@ FORMS = {"plain": "v", "present": "v + 0 * ~x[t]"}
 """Elements that see the present are sorted anew."""
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("method", QUANTILE_METHODS)
 def test_methods_are_those_of_numpy(method: str, form: str) -> None:

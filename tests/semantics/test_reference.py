@@ -12,7 +12,7 @@ import tiltpy as tilt
 from tests import ROOT
 from tests.compare import assert_same
 from tests.compiled import ARROW, snapshots
-from tests.run_everywhere import run_everywhere
+from tests.run_everywhere import SETTINGS, run_everywhere
 from tests.semantics.reference_pages import PAGES, Claim, Example, examples, lost
 from tests.semantics.reference_values import Row, by_key, events_of, write_value
 from tiltpy.errors import QueryError, QueryErrors
@@ -58,7 +58,8 @@ BY_RULES = {"def", "reduction"}
 
 
 @pytest.mark.parametrize("example", RIGHT, ids=str)
-def test_an_example_is_right(example: Example) -> None:
+def test_an_example_is_right(example: Example, *, deep: bool) -> None:
+    """In one of the settings, by turns, and as a run of many rows."""
     query = parse(example.text)
     assert parse(format_query(query)) == query
     if not example.claims and not example.expected:
@@ -71,14 +72,16 @@ def test_an_example_is_right(example: Example) -> None:
         for declared in query.inputs
     }
     start, end = example.domain
-    found = run_everywhere(query, events, start=start, end=end)
+    settings = SETTINGS if deep else (SETTINGS[len(example.text) % 2],)
+    found = run_everywhere(query, events, start=start, end=end, settings=settings)
     for claim in example.claims:
         check_claim(claim, found["example"], query.type_of("example"))
     for name, rows in example.expected.items():
         payload = query.type_of(name)
         assert shown(found[name], payload) == shown(rows, payload), name
     frames = {i.name: bound(i, example.rows[i.name]) for i in query.inputs}
-    result = tilt.parse(example.text).run(start=start, end=end, **frames)  # type: ignore[arg-type]
+    text = tilt.parse(example.text, options=tilt.CompileOptions(optimize=deep))
+    result = text.run(start=start, end=end, **frames)  # type: ignore[arg-type]
     given = {name: snapshots(result[name]) for name in query.outputs}
     assert_same(given, found, query, exact=True)
 

@@ -26,7 +26,7 @@ from tiltpy.lowering.vector.densify import DensifiedInput
 from tiltpy.lowering.vector.doubling_windows import WindowFold
 from tiltpy.lowering.vector.pane_ring import PaneRing
 
-RANDOM, BATCH, DEEPER = 40, 20, 50
+RANDOM, BATCH, DEEPER = 20, 20, 100
 
 
 def check_case(case: Case, seed: int) -> None:

@@ -17,9 +17,9 @@ from tiltpy.frontend.parse import parse
 from tiltpy.interpreter.evaluate import interpret
 from tiltpy.ir.print.query import format_query
 
-BATCH = 25
-CASES, STREAMS, KEYED = 50, 25, 25
-DEEPER = 200
+BATCH = 6
+CASES, STREAMS, KEYED = 12, 6, 6
+DEEPER = 850
 
 
 def check_case(seed: int) -> None:

@@ -17,9 +17,9 @@ from tests.random.ties import with_ties
 from tests.semantics.test_properties import check
 from tiltpy.runtime.ingest.visible_rows import visible_rows
 
-EVENTS, STATES = 40, 40
-BATCH = 20
-DEEPER = 100
+EVENTS, STATES = 10, 10
+BATCH = 10
+DEEPER = 400
 
 
 def check_tied_events(seed: int) -> None:

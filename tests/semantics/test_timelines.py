@@ -21,9 +21,9 @@ from tiltpy.frontend.parse import parse
 from tiltpy.interpreter.evaluate import Event, Snapshot, Value, interpret
 from tiltpy.ir.print.query import format_query
 
-BATCH = 30
-CASES, GRIDS, KEYED, STREAMS, OPEN = 120, 30, 30, 30, 30
-DEEPER = 30
+BATCH = 10
+CASES, GRIDS, KEYED, STREAMS, OPEN = 30, 10, 10, 10, 10
+DEEPER = 120
 
 
 def random_timelines(seed: int) -> Case:

@@ -1,4 +1,4 @@
-"""Jobs that are hit: `python -m tests.spark.faults FOLDER MASTER FAULT FAULT ...`.
+"""Jobs that are hit: `python -m tests.spark.faults FOLDER MASTER STRIKE STRIKE ...`.
 
 Executors are processes here. Each fault strikes while some rows of a task have been
 handed on and others have not: the task kills the Python workers of its executor, or the
@@ -153,6 +153,12 @@ def in_order(found: pa.Table) -> pa.Table:
 
 
 Stage = Literal["before", "after"]
+STRIKES = tuple(product(FAULTS, get_args(Stage)))
+"""Each fault, in a stage before the shuffle and in one after it."""
+
+
+def name_of(fault: Fault, stage: Stage) -> str:
+    return f"{fault} {stage} the shuffle"
 
 
 def hit(job: Job, frame: DataFrame, strike: Striking, stage: Stage) -> pa.Table:
@@ -163,17 +169,17 @@ def hit(job: Job, frame: DataFrame, strike: Striking, stage: Stage) -> pa.Table:
     return collected(made.mapInArrow(strike, made.schema))
 
 
-def main(folder: Path, master: str, faults: Sequence[Fault]) -> None:
-    """Run a job undisturbed, and then with each fault, in either stage."""
+def main(folder: Path, master: str, strikes: Sequence[tuple[Fault, Stage]]) -> None:
+    """Run a job undisturbed, and then once for each strike."""
     write_rows(folder / "rows")
     session = start(master, folder, SETTINGS)
     frame = session.read.parquet(str(folder / "rows"))
     expected = collected(JOB(frame))
     assert expected.equals(meant())
-    for number, (fault, stage) in enumerate(product(faults, get_args(Stage))):
+    for number, (fault, stage) in enumerate(strikes):
         marker, begun = str(folder / f"fault-{number}"), time.monotonic()
         found = hit(JOB, frame, Striking(fault, marker), stage)
-        what = f"{fault} {stage} the shuffle"
+        what = name_of(fault, stage)
         assert Path(marker).exists(), f"no {what}"
         assert not survived(marker).exists(), what
         assert found.equals(expected), what
@@ -183,4 +189,5 @@ def main(folder: Path, master: str, faults: Sequence[Fault]) -> None:
 
 if __name__ == "__main__":
     words = sys.argv[3:]
-    main(Path(sys.argv[1]), sys.argv[2], [f for w in words for f in FAULTS if f == w])
+    by_name = {name_of(*strike): strike for strike in STRIKES}
+    main(Path(sys.argv[1]), sys.argv[2], [by_name[word] for word in words])

@@ -23,7 +23,7 @@ from tiltpy.plan.nodes import Refusal
 from tiltpy.plan.partial_panes import split_into_panes
 from tiltpy.spark import tilt_transform
 
-CASES, DEEPER = 5, 300
+CASES, DEEPER = 3, 300
 ELEMENTS = (
     "count({})",
     "count(v for v in {} if v.i > 2)",

@@ -1,6 +1,6 @@
 """Random queries over Spark, with keys and without, and sums that round."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from random import Random
 
@@ -30,10 +30,9 @@ from tiltpy.lifetimes import Interval
 from tiltpy.spark import apply_all, tilt_transform
 from tiltpy.types import Scalar, Struct, Type
 
-CASES, DISTINCT, OPEN, TEXTS, CELLS = 4, 3, 3, 3, 3
+CASES, OPEN = 2, 3
 DEEP_CASES = 200
 KEYS = ("a", "b", None)
-ROW_CASES = 4
 IN_ORDER = ("key", "start", "end")
 DAY = 86400
 
@@ -157,6 +156,15 @@ def check(
         assert listed(got) == listed(wanted), text
 
 
+def check_cases(
+    spark: SparkSession, found: Iterable[tuple[int, Case]], *, deep: bool
+) -> None:
+    """Check cases with keys and without: in turn, or each of them with both."""
+    for number, (seed, case) in enumerate(found):
+        for by_key in (False, True) if deep else (number % 2 == 1,):
+            check(spark, seed, case, by_key=by_key)
+
+
 def near(one: pa.Table, other: pa.Table) -> bool:
     """Return whether tables have the same rows, but for floats that round otherwise."""
     keys = [(name, "ascending") for name in one.column_names if name in IN_ORDER]
@@ -180,36 +188,31 @@ def frame_of(spark: SparkSession, table: pa.Table) -> DataFrame:
     return spark.createDataFrame(table).repartition(3)
 
 
-@pytest.mark.parametrize("by_key", [False, True])
 def test_random_queries_give_what_local_runs_give(
-    spark: SparkSession, *, by_key: bool, deep: bool
+    spark: SparkSession, *, deep: bool
 ) -> None:
-    for seed, case in cases(DEEP_CASES if deep else CASES):
-        check(spark, seed, case, by_key=by_key)
+    check_cases(spark, cases(DEEP_CASES if deep else CASES), deep=deep)
 
 
-@pytest.mark.parametrize("by_key", [False, True])
 def test_distinct_objects_give_what_local_runs_give(
-    spark: SparkSession, *, by_key: bool, deep: bool
+    spark: SparkSession, *, deep: bool
 ) -> None:
-    for seed, case in cases(DEEP_CASES if deep else DISTINCT):
-        check(spark, seed, with_distinct(case, seed), by_key=by_key)
+    drawn = cases(DEEP_CASES if deep else CASES)
+    distinct = ((seed, with_distinct(case, seed)) for seed, case in drawn)
+    check_cases(spark, distinct, deep=deep)
 
 
-@pytest.mark.parametrize("by_key", [False, True])
 def test_open_windows_give_what_local_runs_give(
-    spark: SparkSession, *, by_key: bool, deep: bool
+    spark: SparkSession, *, deep: bool
 ) -> None:
-    for seed, case in cases(DEEP_CASES if deep else OPEN, open_case):
-        check(spark, seed, case, by_key=by_key)
+    """Three draw them, in turn."""
+    check_cases(spark, cases(DEEP_CASES if deep else OPEN, open_case), deep=deep)
 
 
-@pytest.mark.parametrize("by_key", [False, True])
 def test_made_strings_are_those_of_local_runs(
-    spark: SparkSession, *, by_key: bool, deep: bool
+    spark: SparkSession, *, deep: bool
 ) -> None:
-    for seed, case in cases(DEEP_CASES if deep else TEXTS, text_case):
-        check(spark, seed, case, by_key=by_key)
+    check_cases(spark, cases(DEEP_CASES if deep else CASES, text_case), deep=deep)
 
 
 def test_calendars_give_what_local_runs_give(
@@ -226,13 +229,14 @@ def test_calendars_give_what_local_runs_give(
         check(spark, seed, case, by_key=seed % 2 == 0, tick=DAY // 2)
 
 
-@pytest.mark.parametrize("by_key", [False, True])
 def test_cells_of_an_input_give_what_local_runs_give(
-    spark: SparkSession, *, by_key: bool, deep: bool
+    spark: SparkSession, *, deep: bool
 ) -> None:
-    for seed, case in cases(DEEP_CASES if deep else CELLS):
-        over_cells = with_interval_cells(case, seed, beside=True)
-        check(spark, seed, over_cells, by_key=by_key)
+    drawn = cases(DEEP_CASES if deep else CASES)
+    over_cells = (
+        (seed, with_interval_cells(case, seed, beside=True)) for seed, case in drawn
+    )
+    check_cases(spark, over_cells, deep=deep)
 
 
 def test_cells_of_a_known_length_go_over_seams(spark: SparkSession) -> None:
@@ -259,13 +263,9 @@ def test_cells_of_a_known_length_go_over_seams(spark: SparkSession) -> None:
             assert listed(frame.toArrow()) == listed(expected[name].to_arrow()), chunk
 
 
-@pytest.mark.parametrize("by_key", [False, True])
-def test_rows_are_those_of_local_runs(
-    spark: SparkSession, *, by_key: bool, deep: bool
-) -> None:
+def test_rows_are_those_of_local_runs(spark: SparkSession, *, deep: bool) -> None:
     """One row out for each one in, whichever partition has it."""
-    for seed, case in cases(DEEP_CASES if deep else ROW_CASES, row_case):
-        check(spark, seed, case, by_key=by_key)
+    check_cases(spark, cases(DEEP_CASES if deep else CASES, row_case), deep=deep)
 
 
 @pytest.mark.parametrize("window", ["50s", "500s"])
@@ -276,10 +276,10 @@ def test_sums_round_as_in_local_runs(spark: SparkSession, window: str) -> None:
         ~o[t] = ~x[t] - mean(~x[t-{window} : t])
     """)
     values = np.random.default_rng(5).normal(size=20_000)
-    for step in (1, 3):  # regular samples, and rows with gaps between
+    for step, chunk in ((1, 4096), (3, 10_000)):
+        # Regular samples, and rows with gaps between.
         table = pa.table({"ts": np.arange(len(values)) * step, "x": values})
         expected = query.run(x=table).to_arrow()
-        for chunk in (4096, 10_000):
-            frame = spark.createDataFrame(table).repartition(4)
-            found = frame.transform(tilt_transform(query, chunk=chunk)).toArrow()
-            assert found.sort_by("start").equals(expected.cast(found.schema))
+        frame = spark.createDataFrame(table).repartition(4)
+        found = frame.transform(tilt_transform(query, chunk=chunk)).toArrow()
+        assert found.sort_by("start").equals(expected.cast(found.schema))

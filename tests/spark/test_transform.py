@@ -84,6 +84,7 @@ KINDS = {
 """An expression for rows of each lifetime."""
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("lifetime", KINDS)
 def test_one_series_is_cut_by_time(spark: SparkSession, lifetime: str) -> None:
     query = tilt.parse(f"""
@@ -167,6 +168,7 @@ def test_a_thousand_keys_one_of_them_with_half_of_all_rows(spark: SparkSession) 
         assert listed(found) == ordered(expected)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("lifetime", ["point", "duration 7s", "until_next"])
 def test_keys_that_do_not_fit_are_read_as_time_goes_on(
     spark: SparkSession, lifetime: str
@@ -254,6 +256,7 @@ def test_keyed_inputs_meet_and_see_those_without_keys(spark: SparkSession) -> No
     )
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("by", ["", "by symbol "])
 @pytest.mark.parametrize("most", ["", " max 90s"])
 def test_an_as_of_join_keeps_what_comes_after_the_last_row(

@@ -172,17 +172,23 @@ def compile_object(
     emitted = time.perf_counter()
     effort = _effort(kernel, text, costs) if optimize else Effort.NONE
     level = _level(effort, text, costs, quick=quick)
+    code, seconds = generate(text, effort, level)
+    return ObjectCode(code, effort, {"emit LLVM IR": emitted - began} | seconds, level)
+
+
+def generate(text: str, effort: Effort, level: int) -> tuple[bytes, dict[str, float]]:
+    """Generate the machine code of LLVM IR, and the seconds of both steps.
+
+    All that decides the code is in the arguments, but for this machine (see `host`).
+    """
+    began = time.perf_counter()
     machine = _machine(level)
     module = _optimize(text, machine, effort)
     optimized = time.perf_counter()
     with _STRENGTH_REDUCTION.off():
-        code = machine.emit_object(module)
-    seconds = {
-        "emit LLVM IR": emitted - began,
-        "optimize": optimized - emitted,
-        "machine code": time.perf_counter() - optimized,
-    }
-    return ObjectCode(code, effort, seconds, level)
+        code: bytes = machine.emit_object(module)
+    generated = time.perf_counter()
+    return code, {"optimize": optimized - began, "machine code": generated - optimized}
 
 
 def format_optimized(kernel: LoopKernel, code: MachineCode) -> str:

@@ -55,7 +55,7 @@ QUERIES = {
 WAYS = (Setting(), Setting(chunk=250, workers=2), Setting(small=True))
 
 
-@pytest.mark.covering(2)
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("left", STREAMS)
 @pytest.mark.parametrize("right", STREAMS)
 @pytest.mark.parametrize("query", QUERIES)

@@ -220,6 +220,7 @@ def noise(count: int, seed: int = 0) -> np.ndarray[tuple[int], np.dtype[np.float
     return np.random.default_rng(seed).normal(100, 20, count).cumsum()
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("window", [3, 100, 5000])
 @pytest.mark.parametrize("workers", [1, 2])
 def test_medians_and_quantiles_agree_with_pandas(window: int, workers: int) -> None:

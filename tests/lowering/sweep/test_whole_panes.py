@@ -30,7 +30,7 @@ def orders() -> dict[str, Values]:
     }
 
 
-@pytest.mark.covering(2)
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("lifetime", ["sampled 1", "interval (start, end)"])
 @pytest.mark.parametrize("order", orders())
 @pytest.mark.parametrize("kind", ["f64", "f32", "i64"])

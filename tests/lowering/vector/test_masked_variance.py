@@ -84,7 +84,7 @@ def near(one: float, exact: Fraction, scalar: str) -> bool:
     return abs(one - float(exact)) <= relative * float(exact) + least
 
 
-@pytest.mark.covering(2)
+@pytest.mark.covering(1)
 @pytest.mark.parametrize(
     ("kind", "size"), [("contiguous", 10), ("intervals", 30), ("points", 10)]
 )

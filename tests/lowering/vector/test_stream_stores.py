@@ -27,6 +27,7 @@ WAYS = (
 )
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("stream", STREAMS)
 @pytest.mark.parametrize("kept", KEPT)
 @pytest.mark.parametrize("cast", CASTS)

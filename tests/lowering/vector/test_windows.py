@@ -84,7 +84,7 @@ LOOKED_AT = 32
 """Cells before those that are looked at, besides windows, and their number."""
 
 
-@pytest.mark.covering(2)
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("nulls", [False, True])
 @pytest.mark.parametrize("scalar", ["f32", "f64", "i32", "bool"])
 @pytest.mark.parametrize("part", range(3))
@@ -94,6 +94,7 @@ def test_windows_of_every_length(scalar: str, part: int, *, nulls: bool) -> None
         check_window(scalar, size, nulls=nulls)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("scalar", ["f32", "f64"])
 def test_a_very_long_window(scalar: str) -> None:
     check_window(scalar, LONG, nulls=True)
@@ -121,6 +122,7 @@ def check_window(scalar: str, size: int, *, nulls: bool) -> None:
         assert not all(finite), "no window with one"
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("scalar", ["f32", "f64"])
 @pytest.mark.parametrize("size", [2, 17, 64, 128, 145, 1000])
 def test_equal_values_have_no_variance_at_all(scalar: str, size: int) -> None:
@@ -189,6 +191,7 @@ def test_samples_over_the_seams_of_chunks_and_tiles(name: str) -> None:
     assert found[0].start == 800
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("size", [7, 133])
 @pytest.mark.parametrize("name", ["kurtosis", "var", "max", "count"])
 def test_a_constant_of_every_snapshot(name: str, size: int) -> None:
@@ -303,6 +306,7 @@ COARSER = {
 }
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("name", COARSER)
 @pytest.mark.parametrize("nulls", [False, True])
 def test_a_tile_is_one_cell_of_a_coarser_object(name: str, *, nulls: bool) -> None:
@@ -318,6 +322,7 @@ def test_a_tile_is_one_cell_of_a_coarser_object(name: str, *, nulls: bool) -> No
     grid_run(text, {"x": samples(values, 3)}, settings=settings)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("longest", [0, 1, 15, 16])
 def test_costs_never_make_blocks_of_less_than_a_vector(longest: int) -> None:
     """A block of no vectors has no end: its kernel wrote beyond its arrays."""

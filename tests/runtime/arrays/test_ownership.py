@@ -65,7 +65,7 @@ def churn() -> None:
         del blocks, buffers
 
 
-@pytest.mark.covering(2)
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("text", QUERIES.values(), ids=QUERIES)
 @pytest.mark.parametrize("layout", ["sampled", "contiguous", "gaps"])
 @pytest.mark.parametrize("nulls", [False, True])
@@ -160,6 +160,7 @@ EXPRESSIONS = {
 }
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("payload", PAYLOADS)
 def test_slices_chunks_and_odd_bits(payload: str) -> None:
     scalar = payload.split(maxsplit=1)[0]

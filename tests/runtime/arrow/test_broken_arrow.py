@@ -22,7 +22,7 @@ from tests.runtime.arrow.arrow_structure import fault_of, node_of
 from tiltpy.costs import DEFAULT_COSTS, PreaggregationCosts
 from tiltpy.errors import DataError
 
-CASES = 240
+CASES = 80
 DEEP = 20_000
 BATCHES = 2
 ROWS = 24

@@ -27,7 +27,7 @@ from tiltpy.errors import TiltError
 from tiltpy.runtime.arrow.files import read_table, write_tables
 from tiltpy.runtime.arrow.formats import FORMATS
 
-CASES = 300
+CASES = 100
 DEEP = 100_000
 BATCHES = 2
 FOUND = 22_298, 29_472, 38_100, 64_213

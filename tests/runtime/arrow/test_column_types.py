@@ -20,6 +20,7 @@ def run(declared: str, column: pa.Array, expression: str = "~x[t]") -> pa.Chunke
     return query.run(x=table).to_arrow()["o"]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("bits", UNSIGNED)
 def test_unsigned_columns_go_all_the_way(bits: int) -> None:
     kind, most = f"u{bits}", 2**bits - 1

@@ -37,6 +37,7 @@ from tiltpy.runtime.ingest.read_input import ingest
 SAMPLES = [Event(i, i + 1, i % 5 - 1.0) for i in range(-3, 900)]
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize(
     "text",
     [

@@ -152,7 +152,7 @@ def check(seed: int, folder: Path) -> None:
 
 
 def test_counts_in_every_kind_of_run(tmp_path: Path, *, deep: bool) -> None:
-    for seed in range(1000 if deep else 25):
+    for seed in range(1000 if deep else 10):
         check(seed, tmp_path)
 
 

@@ -20,8 +20,8 @@ from tests.random.keyed_queries import KeyedCase, random_fold_case, random_keyed
 from tiltpy.errors import DataError
 from tiltpy.inputs import BoundFrame
 
-CASES = 24
-DEEPER = 50
+CASES = 8
+DEEPER = 150
 SUM = "input x by k : f64 time ts point\n~o[t] = sum(~x[t-5:t])"
 ROWS = pa.table({"ts": [1, 2, 9], "x": [1.0, 2.0, 4.0], "k": ["a", "b", "a"]})
 

@@ -56,6 +56,7 @@ def run(text: str, keys: KeyCosts, frame: pa.Table, **request: Any) -> pa.Table:
     return query.run(x=frame, **request)["o"].to_arrow().combine_chunks()
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("text", QUERIES)
 @pytest.mark.parametrize("request_", [{}, {"start": 300}, {"start": 300, "end": 500}])
 def test_some_keys_are_concatenated(text: str, request_: dict[str, int]) -> None:

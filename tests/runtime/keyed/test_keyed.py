@@ -190,6 +190,7 @@ def test_rows_in_any_order() -> None:
 # What changes no result
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("many", [1, 60, 1 << 15], ids=["alone", "some", "batches"])
 @pytest.mark.parametrize(
     ("chunk", "workers"), [(None, 2), (1, 1), (13, 2), ("1h", 3)], ids=str

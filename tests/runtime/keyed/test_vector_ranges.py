@@ -124,6 +124,7 @@ def period_of(lifetime: str) -> int:
     return 1 if lifetime == "point" else int(lifetime.split()[1])
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("holes", [0.0, 0.1])
 @pytest.mark.parametrize("name", QUERIES)
 def test_keys_have_what_their_rows_alone_give(

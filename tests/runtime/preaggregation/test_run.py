@@ -38,9 +38,9 @@ from tiltpy.runtime.results.key_columns import Order
 from tiltpy.runtime.results.output_table import OutputTable
 from tiltpy.types import Struct, Type, columns
 
-BATCH = 20
-CASES = 60
-DEEPER = 100
+BATCH = 16
+CASES = 16
+DEEPER = 375
 EVERYTHING = Request()
 
 
@@ -255,6 +255,7 @@ SOME_KEYS = {
 }
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("keys", SOME_KEYS)
 @pytest.mark.parametrize("order", ["key", "time"])
 def test_keys_of_any_type(keys: str, order: Order) -> None:
