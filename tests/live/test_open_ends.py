@@ -1,4 +1,4 @@
-"""What is final stays, also where a condition says which snapshots there are."""
+"""Final snapshots stay, also where a condition says which ones there are."""
 
 from random import Random
 

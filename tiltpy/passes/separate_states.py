@@ -25,6 +25,7 @@ from tiltpy.ir.nodes import (
     At,
     CutPoint,
     CutWindow,
+    EventBound,
     Expr,
     Query,
     TemporalExpr,
@@ -70,7 +71,7 @@ def _read_copies(definition: TemporalExpr, copies: dict[str, str]) -> TemporalEx
     """Refer to copies instead of objects, at points."""
 
     def rule(node: Expr) -> Expr:
-        if isinstance(node, At) and not node.row:
+        if isinstance(node, At | EventBound) and not node.row:
             return replace(node, object=copies.get(node.object, node.object))
         return node
 

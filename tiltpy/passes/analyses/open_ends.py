@@ -49,7 +49,7 @@ from tiltpy.ops import REDUCTIONS
 from tiltpy.passes.analyses.strictness import strict_in
 
 Presence = frozenset[Expr] | None
-"""What has to be there for an expression to have a value, once and for all.
+"""The parts that have to be there for an expression to have a value, once and for all.
 
 None: rows to come may take its value away.
 """
@@ -65,7 +65,7 @@ def find_open_ends(query: Query) -> frozenset[str]:
 
 
 class _Facts:
-    """What is known of objects: `lasting` ones never change once their rows have come.
+    """Facts about objects: `lasting` ones never change once their rows have come.
 
     Those are inputs, and row objects that are functions of a row of one. Of `fleeting`
     ones a snapshot may vanish.
