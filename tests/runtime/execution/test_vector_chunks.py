@@ -77,9 +77,9 @@ class Runs:
 
 
 @pytest.mark.parametrize("batch", range(2))
-def test_random_queries_in_chunks_of_both_kinds(batch: int) -> None:
-    calls = 0
-    for seed in range(batch * 75, batch * 75 + 75):
+def test_random_queries_in_chunks_of_both_kinds(batch: int, *, deep: bool) -> None:
+    count, calls = 1500 if deep else 25, 0
+    for seed in range(batch * count, batch * count + count):
         draws = Random(seed)  # noqa: S311
         case = random_case(seed, exact=True)
         if has_strings(case):
@@ -89,7 +89,7 @@ def test_random_queries_in_chunks_of_both_kinds(batch: int) -> None:
             options = RunOptions(draws.choice((1, 2)), chunk, vector=True)
             runs.check(options, case.start, case.end)
         calls += runs.calls
-    assert calls > 40, "hardly any chunk took the vector kernel"
+    assert calls > count // 2, "hardly any chunk took the vector kernel"
 
 
 def has_strings(case: Case) -> bool:
@@ -109,6 +109,7 @@ SAMPLES = rows(*((i, i + 1, i % 5 - 1.0) for i in range(-3, 40)))
 SLOW = rows(*((4 * i, 4 * i + 4, i % 3 - 1.0) for i in range(-3, 9)))
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("events", [IRREGULAR, SAMPLES, SLOW])
 @pytest.mark.parametrize(
     "body",
