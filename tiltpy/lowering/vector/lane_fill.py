@@ -49,7 +49,11 @@ class LaneFill:
         filled = self._double(block, valid, at, results, 1)
         filled = self._double(block, filled, at, results, 2)
         far = block.inner()
-        self._double(far, self._double(far, filled, at, results, 4), at, results, 8)
+        reached = self._double(far, filled, at, results, 4)
+        reached = self._double(far, reached, at, results, 8)
+        # A lane that is 16 from what is carried, since all others are empty, too.
+        for result, carried in zip(results, self.carried, strict=True):
+            far.set(result, select(reached, result, Splat(carried, result.type)))
         block.when(negate(all_true(block, filled)), far)
         return at
 
