@@ -12,7 +12,7 @@ from bench.timing import Runner
 from bench.workloads.live import MAP, SLIDING, WINDOWS, Frames, LiveWorkload
 
 RELATIVE = 1e-9
-"""How far means may lie apart that are added up in another order."""
+"""Tolerance between means whose values were added up in another order."""
 MOST_WINDOWS = 1 << 32
 """More windows than any key has."""
 

@@ -126,7 +126,7 @@ EXISTS = Aggregate(
     lambda _, a, b: (disj(a[0], b[0]),),
     idempotent=True,
 )
-"""Whether any snapshot contributes."""
+"""Existence: true if any snapshot contributes."""
 
 
 @lru_cache

@@ -23,7 +23,7 @@ from tiltpy.forks import cached_property
 from tiltpy.ir.print.query import format_query
 from tiltpy.passes.analyses.open_ends import find_open_ends
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
-from tiltpy.runtime.execution.call_states import StateKinds
+from tiltpy.runtime.execution.call_states import CallStates
 from tiltpy.runtime.execution.kernel import Kernels
 from tiltpy.runtime.execution.output_group import OutputGroup
 from tiltpy.runtime.execution.run_options import RunOptions
@@ -31,6 +31,7 @@ from tiltpy.runtime.execution.time_domain import OutputRange, Request
 from tiltpy.runtime.execution.visit_warnings import Announcement
 from tiltpy.runtime.incremental.state import InputSource
 from tiltpy.runtime.ingest.keys import Keys
+from tiltpy.runtime.keyed.key_states import KeyStates
 from tiltpy.runtime.results.key_columns import KeySnapshots
 
 
@@ -68,7 +69,7 @@ class PromptPart(UnkeyedPart):
         return {
             "open": self.state.open,
             "arrays": None if states is None else list(states.arrays),
-            "kernel": None if states is None else self._identify_states(states.kinds),
+            "kernel": self._kernel,
             "strings": [] if states is None else states.strings.list_texts(),
             "in_vectors": self.state.in_vectors,
         }
@@ -76,15 +77,16 @@ class PromptPart(UnkeyedPart):
     def restore(self, saved: Mapping[str, Any]) -> None:
         """Go on from a saved state of the same outputs, once it has begun."""
         states = self.state.states
-        kernel = None if states is None else self._identify_states(states.kinds)
-        _check_kernel(saved["kernel"], kernel)
+        _check_kernel(saved["kernel"], self._kernel)
         if states is not None:
             states = replace(states, arrays=saved["arrays"])
             states.strings.restore(saved["strings"])
         self.state = RunState(saved["open"], states, saved["in_vectors"])
 
-    def _identify_states(self, kinds: StateKinds) -> str:
-        return identify_states(self.group, self.inputs, kinds)
+    @cached_property
+    def _kernel(self) -> str | None:
+        """The digest of what states stand for, once it has begun; None without any."""
+        return identify_states(self.group, self.inputs, self.state.states)
 
     def open_snapshots(self, name: str, through: int) -> Evaluation:
         """Make the evaluation that has the open snapshot of an output alone."""
@@ -126,20 +128,18 @@ class PromptKeyedPart(KeyedPart):
 
     def save(self) -> dict[str, object]:
         """Make what `restore` takes."""
-        return {**self.state.save(), "kernel": self._identify_states()}
+        return {**self.state.save(), "kernel": self._kernel}
 
     def restore(self, saved: Mapping[str, Any]) -> None:
         """Go on from a saved state of the same outputs, once it has begun."""
-        _check_kernel(saved["kernel"], self._identify_states())
+        _check_kernel(saved["kernel"], self._kernel)
         self.state.restore(saved)
 
-    def _identify_states(self) -> str | None:
-        states = self.state.states
-        if states is None:
-            return None
-        return identify_states(
-            self.group, {**self._keyed, **self._others}, states.kinds
-        )
+    @cached_property
+    def _kernel(self) -> str | None:
+        """The digest of what states stand for, once it is open; None without any."""
+        inputs = {**self._keyed, **self._others}
+        return identify_states(self.group, inputs, self.state.states)
 
     def open_snapshots(self, name: str, through: int) -> KeyedEvaluation:
         """Make the evaluation that has the open snapshots of an output alone.
@@ -161,17 +161,21 @@ class PromptKeyedPart(KeyedPart):
 
 
 def identify_states(
-    group: OutputGroup[Kernels], inputs: Mapping[str, InputSource], kinds: StateKinds
-) -> str:
-    """Make the digest of what the states of a kernel stand for.
+    group: OutputGroup[Kernels],
+    inputs: Mapping[str, InputSource],
+    states: CallStates | KeyStates | None,
+) -> str | None:
+    """Make the digest of what the states of a kernel stand for; None without any.
 
     They follow from the query as it was optimised, which compile options decide, and
     other versions may do otherwise.
     """
+    if states is None:
+        return None
     nothing = {name: each.feed.nothing.buffer for name, each in inputs.items()}
     layouts = {name: buffer.abi_layout() for name, buffer in nothing.items()}
     optimized = format_query(group.compile_for(layouts).query)
-    types = [(name == CONTROL, scalar.name) for name, scalar in kinds]
+    types = [(name == CONTROL, scalar.name) for name, scalar in states.kinds]
     return blake2b(f"{optimized}\n{types}".encode(), digest_size=16).hexdigest()
 
 

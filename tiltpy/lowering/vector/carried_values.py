@@ -37,12 +37,9 @@ from tiltpy.loops.nodes import (
     Var,
     While,
 )
-from tiltpy.lowering.vector.lane_fill import LaneFill, Side, all_true
+from tiltpy.lowering.vector.lane_fill import NEVER, LaneFill, Side, all_true
 from tiltpy.lowering.vector.operands import LaneView
 from tiltpy.types import BOOL, I8, I64
-
-NEVER = i64(-(2**62))
-"""The cell of a value that is not there."""
 
 
 class CarriedValue:

@@ -11,6 +11,8 @@ from tiltpy.loops.nodes import CountTrue, Earlier, Extract, Lane, LExpr, Num, Sp
 from tiltpy.types import BOOL, I8, I64, Scalar
 
 Side = Literal["first", "last"]
+NEVER = i64(-(2**62))
+"""The cell of a value that is not there."""
 
 
 class LaneFill:

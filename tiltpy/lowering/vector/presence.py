@@ -22,11 +22,9 @@ from tiltpy.loops.build import (
     sub,
 )
 from tiltpy.loops.nodes import Earlier, Lane, LastTrue, LExpr, Splat
+from tiltpy.lowering.vector.lane_fill import NEVER
 from tiltpy.lowering.vector.operands import LaneView
 from tiltpy.types import BOOL, I8, I64
-
-NEVER = i64(-(2**62))
-"""The cell of a value that is not there."""
 
 
 class _LastValue:

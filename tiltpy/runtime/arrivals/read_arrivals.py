@@ -105,7 +105,7 @@ class ArrivalReader:
         self.is_interval = bool(self.lifetime.columns)
         self._whole_schema = schema
         self._reads_all = set(self.choice.columns) == set(schema.names)
-        """Whether a frame has no columns that would wait with the others."""
+        """True if the query reads all columns of a frame."""
         in_ticks = Interval(*TICKS) if self.is_interval else self.lifetime
         self._in_ticks = replace(
             declared,
@@ -126,7 +126,7 @@ class ArrivalReader:
         self._settled = complete_input(self._in_ticks, self._binding)
         self._is_plain = self._find_plain()
         self._is_direct = self._is_plain and not self._settled.keys
-        """Whether the payload is read as rows come, and never again."""
+        """True if the payload is read when rows come, and never again."""
         self._paths = group_paths(self.choice.paths)
         empty = pa.Table.from_batches([], self.schema)  # without pandas
         self.nothing = ingest(declared, replace(binding, frame=empty), unit=unit)

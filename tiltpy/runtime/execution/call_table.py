@@ -123,7 +123,7 @@ class CallTable:
         self._appended: list[OutputSlot] = []
         self._numbers: list[I64Array | int] = [0] * self.map.size
         self.is_reused = False
-        """Whether the call is made again and again, over what it has written."""
+        """True if the call is made again and again, over what it has written."""
 
     def move(
         self, ranges: CallRanges, strings: Strings, states: CallStates | None

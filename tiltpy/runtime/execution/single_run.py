@@ -24,7 +24,7 @@ from tiltpy.runtime.execution.visit_bounds import Coverage
 from tiltpy.types import TDom
 
 ROOM = 2
-"""How much larger the array of an output is made than what made it too small."""
+"""Factor by which the array of an output is larger than what is needed at first."""
 
 
 class RepeatedCall:
@@ -34,7 +34,7 @@ class RepeatedCall:
         self.kernel = kernel
         loops = kernel.signature.loops
         self.is_bounded = not any(loop.beyond_rows for loop in loops)
-        """Whether its visits are bounded by the rows that it reads."""
+        """True if the rows that it reads bound its visits."""
         self._scratch = ScratchArrays()
         self._table: CallTable | None = None
 
