@@ -31,6 +31,7 @@ def within(seconds: float) -> Iterator[None]:
 # Huge domains
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("chunk", [None, 1, 10**6, 2**61])
 @pytest.mark.parametrize(
     "text",
@@ -49,6 +50,7 @@ def test_a_snapshot_for_each_of_10_to_the_15_ticks(
         query.run(x=frame, chunk=chunk)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("chunk", [None, 3])
 @pytest.mark.parametrize(
     ("text", "rows"),
@@ -176,6 +178,7 @@ def deep(depth: int) -> dict[str, str]:
     }
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("shape", deep(199))
 @pytest.mark.parametrize("options", [tilt.CompileOptions(), UNOPTIMIZED])
 def test_the_deepest_expressions_go_all_the_way(
@@ -187,6 +190,7 @@ def test_the_deepest_expressions_go_all_the_way(
     assert tilt.parse(str(query)).query == query.query
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("shape", deep(199))
 @pytest.mark.parametrize("depth", [250, 3000])
 def test_what_is_deeper_is_refused_with_the_limit(shape: str, depth: int) -> None:
@@ -268,6 +272,7 @@ def test_all_events_at_once() -> None:
 # Samples off the tick
 
 
+@pytest.mark.few(10)
 @pytest.mark.parametrize("seed", range(40))
 def test_periods_and_phases(seed: int) -> None:
     """Two regular inputs whose periods, phases and grids have nothing to do."""

@@ -1,17 +1,18 @@
-"""`python -m tests.runtime.execution.fences FAMILY FIRST LAST`: fenced memory.
+"""`python -m tests.runtime.execution.fences FAMILY FIRST LAST SIDE`: fenced memory.
 
-Queries of a family, or of `all`, are computed and compared with the interpreter.
+Queries of a family, or of `all`, are computed and compared with the interpreter: some
+seeds, or those of `FAMILY:SEED FAMILY:SEED ... SIDE`.
 
 Every array that a kernel reads or writes is cut to exactly the size that the runtime
-says it has, and put right before a page that nobody may touch (with `low`: right behind
-one). What nobody wrote holds garbage. Each call has arrays of its own, so that a step
+says it has, and put right before a page that nobody may touch (SIDE `high`), or right
+behind one (`low`). What nobody wrote holds garbage. Each call has arrays of its own, so that a step
 into what belongs to the call beside it is a fault, too. A kernel that steps over ends
 the process with a fault, so this runs in a process of its own. For Linux.
 """
 
 import ctypes
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from random import Random
 from typing import Any, TypeVar
@@ -310,18 +311,29 @@ FAMILIES: Mapping[str, Family] = {
 }
 
 
-def main() -> None:
-    family, first, last = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+def list_seeds(words: Sequence[str]) -> Iterator[tuple[str, int]]:
+    """List the families and seeds that a command names."""
+    if ":" in words[0]:
+        for name, _, seed in (word.partition(":") for word in words):
+            yield name, int(seed)
+        return
+    family, first, last = words
     names = list(FAMILIES) if family == "all" else [family]
-    fences = Fences(low="low" in sys.argv)
-    put_up(fences)
-    for number in range(first, last):
+    for number in range(int(first), int(last)):
         seed, place = divmod(number, len(names))
-        drawn_case = FAMILIES[names[place]](seed)
+        yield names[place], seed
+
+
+def main() -> None:
+    *words, side = sys.argv[1:]
+    fences = Fences(low=side == "low")
+    put_up(fences)
+    for name, seed in list_seeds(words):
+        drawn_case = FAMILIES[name](seed)
         if drawn_case is None:
             continue
         case, setting = drawn_case
-        print(f"{names[place]} {seed}, {setting}", file=sys.stderr, flush=True)
+        print(f"{name} {seed}, {setting}", file=sys.stderr, flush=True)
         try:
             difference = check(case, replace(setting, workers=1), exact=True)
         except QueryError:  # its windows are refused
