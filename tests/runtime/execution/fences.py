@@ -5,9 +5,9 @@ seeds, or those of `FAMILY:SEED FAMILY:SEED ... SIDE`.
 
 Every array that a kernel reads or writes is cut to exactly the size that the runtime
 says it has, and put right before a page that nobody may touch (SIDE `high`), or right
-behind one (`low`). What nobody wrote holds garbage. Each call has arrays of its own, so that a step
-into what belongs to the call beside it is a fault, too. A kernel that steps over ends
-the process with a fault, so this runs in a process of its own. For Linux.
+behind one (`low`). What nobody wrote holds garbage. Each call has arrays of its own, so
+that a step into what belongs to the call beside it is a fault, too. A kernel that steps
+over ends the process with a fault, so this runs in a process of its own. For Linux.
 """
 
 import ctypes
@@ -314,8 +314,9 @@ FAMILIES: Mapping[str, Family] = {
 def list_seeds(words: Sequence[str]) -> Iterator[tuple[str, int]]:
     """List the families and seeds that a command names."""
     if ":" in words[0]:
-        for name, _, seed in (word.partition(":") for word in words):
-            yield name, int(seed)
+        for word in words:
+            name, _, text = word.partition(":")
+            yield name, int(text)
         return
     family, first, last = words
     names = list(FAMILIES) if family == "all" else [family]
