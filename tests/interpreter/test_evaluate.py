@@ -30,7 +30,7 @@ from tiltpy.ir.nodes import (
 from tiltpy.ir.traversal import walk
 from tiltpy.ir.verify.invariants import verify_source
 from tiltpy.passes.pipeline import PASS_NAMES, optimize
-from tiltpy.types import BOOL, I64, Scalar, TDom
+from tiltpy.types import BOOL, F64, I64, Scalar, TDom
 
 SEEDS = range(100)
 WIDE = 40
@@ -176,3 +176,10 @@ def test_passes_change_nothing(exact: bool) -> None:
             found = meaning(case, query, case.start, case.end)
             difference = differences(found, expected, case.query, exact=exact)
             assert not difference, f"seed {seed}, after {name}: {difference}"
+
+
+def test_sums_beyond_all_doubles_are_infinite() -> None:
+    most = 1.7e308
+    assert numbers.reduce("sum", [-most, -most], F64, 0) == -math.inf
+    assert numbers.reduce("sum", [most, most, -most], F64, 0) == most
+    assert numbers.reduce("var", [most, -most, -most], F64, 0) == math.inf

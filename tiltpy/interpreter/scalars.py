@@ -305,4 +305,4 @@ def _round_to_double(exact: Fraction | int) -> float:
     try:
         return float(exact)
     except OverflowError:
-        return math.copysign(math.inf, exact)
+        return math.inf if exact > 0 else -math.inf
