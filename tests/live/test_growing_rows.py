@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tiltpy.abi.layouts import TimeLayout
+from tiltpy.lifetimes import FixedDuration
 from tiltpy.runtime.arrays.snapshot_buffer import (
     Column,
     SnapshotBuffer,
@@ -13,6 +14,7 @@ from tiltpy.runtime.arrays.snapshot_buffer import (
 )
 from tiltpy.runtime.arrays.time_layout import lay_out
 from tiltpy.runtime.incremental.growing_rows import GrowingRows
+from tiltpy.runtime.incremental.stamped_rows import EventLength, StampedRows
 from tiltpy.types import F64
 
 Row = tuple[int, int, float | None]
@@ -80,6 +82,40 @@ def test_rows_are_those_that_came_and_are_needed(kind: str, seed: int) -> None:
         views.append((held.rows, list(model)))
     for view, rows in views:
         assert rows_of(view) == rows, "a view that was handed out has changed"
+
+
+@pytest.mark.parametrize("length", [1, 3])
+@pytest.mark.parametrize("seed", range(12))
+def test_rows_of_one_length_are_laid_out_by_their_steps(length: int, seed: int) -> None:
+    random = Random(seed)  # noqa: S311
+    of = EventLength(FixedDuration(length))
+    held = GrowingRows(F64)
+    model: list[Row] = []
+    start = 0
+    for _ in range(30):
+        if random.random() < 0.1:  # a null row has them moved
+            start += length
+            null: list[Row] = [(start, start + length, None)]
+            held.append(lay_out_rows(null))
+            model += null
+            start += length * random.choice((0, 5))
+        pieces = []
+        for _ in range(random.randint(1, 3)):
+            steps = (length,) if seed % 3 else (0, 1, length, length + 2)
+            rows: list[Row] = []
+            for _ in range(random.choice((1, 2, 70))):
+                start += random.choice(steps)
+                rows.append((start, start + length, random.random()))
+            starts, _, values = zip(*rows, strict=True)
+            bounds = min(steps), max(steps)
+            pieces.append(StampedRows(np.array(starts), [np.array(values)], bounds))
+            model += rows
+        held.append_stamped(pieces, of)
+        if random.random() < 0.2:
+            held.drop_before(start - 20, 0)
+            model = model[-held.rows.n :]
+        assert rows_of(held.rows) == model
+        assert_layout(held.rows)
 
 
 def assert_layout(buffer: SnapshotBuffer) -> None:

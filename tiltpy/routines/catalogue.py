@@ -111,3 +111,10 @@ COUNT_INVERSIONS = Routine("inversions")
 How many numbers there are; what is written there, the pairs; the numbers, and as many
 for copies, both with `SPARE` entries behind.
 """
+FIND_STEPS = Routine("steps")
+"""The least and the greatest step from a number to the next one.
+
+How many numbers there are; what is not read; the numbers. In place of the first two the
+least step and the greatest are written, `ENDLESS` and `-ENDLESS` where there is none. A
+step back counts as -1, and one that is too long for 64 bits is negative, too.
+"""

@@ -11,6 +11,9 @@ import numpy as np
 from tiltpy.calendars import cell_numbers, cell_starts
 from tiltpy.errors import QueryError
 from tiltpy.ir.nodes import Query, TemporalExpr
+from tiltpy.runtime.arrivals.live_source import LiveSource
+from tiltpy.runtime.execution.time_domain import Request
+from tiltpy.runtime.incremental.state import OutputProgress
 from tiltpy.types import Boundary, TDom
 
 
@@ -47,19 +50,41 @@ def find_delay(output: TemporalExpr, boundary: Boundary) -> int:
     return max(0, boundary.ahead.ticks - own)
 
 
-def find_final(
-    output: TemporalExpr, reach: Mapping[str, Boundary], complete: Mapping[str, int]
-) -> int:
-    """Find the last grid point of an output whose cell is final.
+class OutputClock:
+    """Finds up to when an output is final; what that depends on is found once.
 
-    `reach` says how far it looks ahead into each input, `complete` through which time
-    each input is complete, in ticks. One that reads no input goes on with all of them.
+    `root` is the input whose rows are its own, if they hold until the next one.
     """
-    times = [
-        complete[name] - find_delay(output, boundary)
-        for name, boundary in reach.items()
-    ]
-    return last_grid_point(output.tdom, min(times or complete.values()))
+
+    def __init__(
+        self,
+        output: OutputProgress,
+        sources: Mapping[str, LiveSource],
+        root: LiveSource | None,
+        request: Request,
+    ) -> None:
+        definition, reach = output.definition, output.reach
+        self._tdom = definition.tdom
+        self._root = root
+        # An output that reads no input goes on with all of them.
+        self._waits = [
+            (sources[name], find_delay(definition, boundary))
+            for name, boundary in reach.items()
+        ] or [(source, 0) for source in sources.values()]
+        self.end = request.limits(definition.tdom)[1]
+        """The end of its domain, if it has one."""
+        self.last = None if self.end is None else definition.tdom.ceil(self.end)
+        """The last grid point of its domain, if there is one."""
+
+    def find_final(self) -> int:
+        """Find the last grid point whose cell is final.
+
+        Rows that hold until the next one of all end when that comes.
+        """
+        time = min([source.watermark - delay for source, delay in self._waits])
+        high = last_grid_point(self._tdom, time)
+        stamp = None if self._root is None else self._root.tail_stamp
+        return high if stamp is None else min(high, stamp - 1)
 
 
 def last_grid_point(tdom: TDom, time: int) -> int:

@@ -1,12 +1,15 @@
 """The settled rows of an input that the outputs of a session still need."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tiltpy.abi.layouts import Layout
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrivals.live_source import LiveSource
+from tiltpy.runtime.arrivals.plain_rows import PlainRows
+from tiltpy.runtime.arrivals.waiting_rows import TimedRows
 from tiltpy.runtime.incremental.growing_rows import GrowingRows
+from tiltpy.runtime.incremental.stamped_rows import EventLength, StampedRows
 from tiltpy.runtime.incremental.state import (
     KeyedInputBuffer,
     UnkeyedSource,
@@ -31,6 +34,10 @@ class LiveBuffer(UnkeyedSource):
         self._held = GrowingRows(source.declared.type)
         self._needed = 0
         """The rows that stayed when some were forgotten last."""
+        lifetime = source.reader.lifetime
+        has_length = not (lifetime.needs_next_row or lifetime.columns)
+        self._length = EventLength(lifetime) if has_length else None
+        """The length of all events, if they have one."""
 
     @property
     def may_drop(self) -> bool:
@@ -42,6 +49,24 @@ class LiveBuffer(UnkeyedSource):
 
     def add(self, rows: InputRows) -> None:
         self._held.append(rows.buffer)
+
+    def receive_settled(self) -> None:
+        """Take the rows that are settled."""
+        settled = self.source.release()
+        if not settled:
+            if self.source.ended:
+                self.receive(self.source.lay_out(settled))
+            return
+        stamped = None if self._length is None else list_stamped(settled)
+        if stamped is None or self._length is None:
+            self.receive(self.source.lay_out(settled))
+            return
+        self._held.append_stamped(stamped, self._length)
+        for rows in stamped:
+            self.read += len(rows.starts)
+        first, last = int(stamped[0].starts[0]), int(stamped[-1].starts[-1])
+        start, end = self.bounds or (first, last)
+        self.bounds = min(start, first), max(end, last + self._length.ticks)
 
     def rows(self) -> SnapshotBuffer:
         """Return all rows, in one piece."""
@@ -80,6 +105,19 @@ class LiveBuffer(UnkeyedSource):
         return buffer_bytes(self._held.rows)
 
 
+def list_stamped(pieces: Sequence[TimedRows]) -> list[StampedRows] | None:
+    """List rows whose payload was read without nulls; None if others are there."""
+    stamped = []
+    for piece in pieces:
+        source, steps = piece.source, piece.steps
+        if steps is None or not isinstance(source, PlainRows) or source.has_nulls:
+            return None
+        rows = slice(piece.first, piece.first + len(piece.starts))
+        values = [column.values[rows] for column in source.payload]
+        stamped.append(StampedRows(piece.starts, values, steps))
+    return stamped
+
+
 class LiveKeyedBuffer(KeyedInputBuffer):
     """Rows by key that came since an engine took the rows before."""
 
@@ -87,6 +125,11 @@ class LiveKeyedBuffer(KeyedInputBuffer):
 
     def __init__(self, source: LiveSource) -> None:
         super().__init__(source.declared, source, _ignore)
+        self.source = source
+
+    def receive_settled(self) -> None:
+        """Take the rows that are settled."""
+        self.receive(self.source.pull())
 
     @property
     def domain(self) -> tuple[int, int] | None:

@@ -4,7 +4,7 @@ Each call takes what it is given as a whole or not at all, hands settled rows to
 outputs, and computes each output as far as it is final.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from tiltpy.calendars import end_of_cell
 from tiltpy.engines.engine import Evaluation
 from tiltpy.engines.keyed_engine import KeyedEvaluation
-from tiltpy.engines.live.finality import check_lookahead, find_final
+from tiltpy.engines.live.finality import OutputClock, check_lookahead
 from tiltpy.engines.live.live_inputs import LiveBuffer, LiveKeyedBuffer, open_input
 from tiltpy.engines.live.live_part import LivePart, make_live_part
 from tiltpy.ir.nodes import Query
@@ -22,8 +22,8 @@ from tiltpy.lean_dataclass import record
 from tiltpy.passes.resolve_boundaries import resolve_boundaries
 from tiltpy.runtime.arrivals.accepted_rows import AcceptedRows
 from tiltpy.runtime.arrivals.ingress_options import IngressOptions
+from tiltpy.runtime.arrivals.lateness import BEGINNING, LateRows
 from tiltpy.runtime.arrivals.live_source import LiveSource
-from tiltpy.runtime.arrivals.read_arrivals import BEGINNING, LateRows
 from tiltpy.runtime.arrow.read_frame import read_frame
 from tiltpy.runtime.arrow.timestamps import OutputStamp, from_ticks, output_stamp
 from tiltpy.runtime.execution.kernel import Kernels
@@ -112,6 +112,10 @@ class LiveEngine:
         """The number of calls so far."""
         self.is_broken = False
         """True once a call has failed that had taken rows already."""
+        self._holds = False
+        """True if rows of a row object hold until the next ones."""
+        self._clocks: dict[str, OutputClock] = {}
+        """What says up to when each output is final, once the inputs are open."""
         self._unread = 0
         """Calls since settled rows were handed to the outputs."""
         self.open()
@@ -219,7 +223,7 @@ class LiveEngine:
         is_due = self._unread == MOST_UNREAD or self._needs_rows()
         if is_due:
             self._receive()
-        ranges = dict(self._ranges())
+        ranges = self._find_ranges()
         if not is_due:
             if not ranges:
                 self._unread += 1
@@ -232,48 +236,50 @@ class LiveEngine:
 
         They do where a domain starts with them, and where a row of a row object ends.
         """
-        held = any(self.sources[root].holds for root in self.roots.values())
-        return held or any(
-            output.start is None and not output.finished
-            for output in self.outputs.values()
-        )
+        if self._holds:
+            return True
+        for output in self.outputs.values():
+            if output.start is None and not output.finished:
+                return True
+        return False
 
     def _release_idle(self) -> None:
         """Carry idle inputs on to where the others are: the order does not matter."""
+        idle = [source for source in self.sources.values() if source.idle]
+        if not idle:
+            return
         sources = self.sources.values()
         awake = [source.watermark for source in sources if not source.idle]
         if awake:
             complete = min(awake)
         else:
             complete = max((s.watermark for s in sources), default=BEGINNING)
-        for source in sources:
-            if source.idle:
-                source.promise(complete)
+        for source in idle:
+            source.promise(complete)
 
-    def _ranges(self) -> Iterator[tuple[str, OutputRange]]:
+    def _find_ranges(self) -> dict[str, OutputRange]:
         """Find the cells of each output that have become final."""
-        complete = {name: source.watermark for name, source in self.sources.items()}
+        ranges = {}
         for name, output in self.outputs.items():
             if output.finished:
                 continue
-            tdom = output.definition.tdom
-            high = find_final(output.definition, output.reach, complete)
-            high = min(high, self._find_held(output))
-            end = self.request.limits(tdom)[1]
-            final = end is not None and high >= tdom.ceil(end)
+            clock = self._clocks[name]
+            high, end, last = clock.find_final(), clock.end, clock.last
+            final = last is not None and high >= last
             if final:
-                assert end is not None
-                high = tdom.ceil(end)
-            self._settle_start(output, high)
+                assert last is not None
+                high = last
+            if output.start is None:
+                self._settle_start(output, high)
             if output.start is None or (high <= output.done and not final):
                 continue
             domain = Domain(output.start, ENDLESS if end is None else end)
-            yield name, OutputRange(domain, output.done, max(high, output.done), final)
+            high = max(high, output.done)
+            ranges[name] = OutputRange(domain, output.done, high, final)
+        return ranges
 
     def _settle_start(self, output: OutputProgress, high: int) -> None:
         """Settle where a domain starts: no earlier event can come once it is passed."""
-        if output.start is not None:
-            return
         bounds = [self.inputs[name].domain for name in output.reach]
         first = min((low for low, _ in filter(None, bounds)), default=None)
         fixed = output.fixed_start(self.request)
@@ -281,21 +287,11 @@ class LiveEngine:
         if start is not None and start < high:
             output.start = output.done = start
 
-    def _find_held(self, output: OutputProgress) -> int:
-        """Find up to when rows of an output are known with their ends.
-
-        Rows that hold until the next one of all end when that comes.
-        """
-        root = self.roots.get(output.definition.name)
-        if root is None or not self.sources[root].holds:
-            return ENDLESS
-        stamp = self.sources[root].tail_stamp
-        return ENDLESS if stamp is None else stamp - 1
-
     def _last_range(self, name: str, output: OutputProgress) -> dict[str, OutputRange]:
         """Find what is left of an output once no row will come."""
         tdom = output.definition.tdom
-        self._settle_start(output, ENDLESS)
+        if output.start is None:
+            self._settle_start(output, ENDLESS)
         if output.start is None:
             output.finished = True
             return {}
@@ -322,12 +318,22 @@ class LiveEngine:
         for part in self.parts:
             part.begin(layouts, self.outputs)
         self.inputs = inputs
+        roots = {
+            name: self.sources[root]
+            for name, root in self.roots.items()
+            if self.sources[root].holds
+        }
+        self._holds = bool(roots)
+        self._clocks = {
+            name: OutputClock(output, self.sources, roots.get(name), self.request)
+            for name, output in self.outputs.items()
+        }
 
     def _receive(self) -> None:
         """Hand the rows that are settled to the outputs."""
         self._unread = 0
-        for name, held in self.inputs.items():
-            held.receive(self.sources[name].pull())
+        for held in self.inputs.values():
+            held.receive_settled()
 
     def _evaluate(self, ranges: Mapping[str, OutputRange]) -> Evaluations:
         evaluations: dict[str, Evaluation | KeyedEvaluation] = {}
@@ -347,13 +353,16 @@ class LiveEngine:
 
     def _evict(self) -> None:
         """Forget the rows that no output needs."""
-        has_finished = any(output.finished for output in self.outputs.values())
         for name, held in self.inputs.items():
-            if not held.may_drop and not has_finished:
+            if not held.may_drop and not self._has_finished():
                 continue
             outputs = list_readers(name, self.outputs.values())
             if all(output.start is not None for output in outputs):
                 held.drop_before(*find_horizon(name, outputs, self._find_done))
+
+    def _has_finished(self) -> bool:
+        """Return whether any output needs no more rows."""
+        return any(output.finished for output in self.outputs.values())
 
     def _find_done(self, output: OutputProgress) -> int:
         return self.part_of[output.definition.name].find_done(output)

@@ -9,6 +9,7 @@ from tiltpy.routines.kernels.count_inversions import build_inversions
 from tiltpy.routines.kernels.cut_by_key import build_cut_by_key
 from tiltpy.routines.kernels.cut_heads import build_release
 from tiltpy.routines.kernels.expand_times import build_cells, build_runs
+from tiltpy.routines.kernels.find_steps import build_steps
 from tiltpy.routines.kernels.move_rows import build_gather, build_scatter
 from tiltpy.routines.kernels.place_rows import build_counts, build_places
 from tiltpy.routines.kernels.repeat_numbers import build_repetition
@@ -35,4 +36,5 @@ BUILDERS: Mapping[str, Callable[[], LoopKernel]] = {
     "rows appended to runs": build_append,
     "heads of runs": build_release,
     "inversions": build_inversions,
+    "steps": build_steps,
 }

@@ -65,6 +65,14 @@ def bools_of(array: pa.Array) -> Bits:
     return bits.view(np.uint8)
 
 
+def column_of(array: pa.Array, scalar: Scalar) -> Column:
+    """View an array of the type of a scalar as a column; bools are unpacked."""
+    validity, offset = validity_of(array)
+    if scalar.kind == "bool":
+        return Column(bools_of(array), validity, offset)
+    return Column(values_of(array, dtype_of(scalar)), validity, offset)
+
+
 def _bits(array: pa.Array) -> tuple[Bits | None, int]:
     if len(array) == 0:
         return None, 0

@@ -16,11 +16,8 @@ from tiltpy.ir.nodes import Input
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrivals.accepted_rows import AcceptedRows, check_archive
 from tiltpy.runtime.arrivals.ingress_options import IngressOptions
-from tiltpy.runtime.arrivals.read_arrivals import (
-    BEGINNING,
-    Arrival,
-    ArrivalReader,
-)
+from tiltpy.runtime.arrivals.lateness import BEGINNING
+from tiltpy.runtime.arrivals.read_arrivals import Arrival, ArrivalReader
 from tiltpy.runtime.arrivals.reorder import ReorderBuffer
 from tiltpy.runtime.arrivals.waiting_rows import TimedRows
 from tiltpy.runtime.arrow.timestamps import PLAIN_TICKS
@@ -162,15 +159,15 @@ class LiveSource:
 
     def take(self, arrival: Arrival) -> None:
         """Take the rows of a push."""
-        counts = self.counts
+        counts, accepted = self.counts, len(arrival.rows.starts)
         counts.read += arrival.count
-        counts.accepted += len(arrival.rows)
+        counts.accepted += accepted
         counts.adjusted += arrival.adjusted
         counts.late += 0 if arrival.late is None else len(arrival.late.ticks)
         self.watermark, self.greatest = arrival.complete, arrival.greatest
-        if len(arrival.rows):
+        if accepted:
             self.idle = False
-            self.waiting.put(arrival.rows, ascend=arrival.ascend)
+            self.waiting.put(arrival.rows)
 
     def promise(self, time: int) -> None:
         """Take a promise that no row to come starts before a time."""
@@ -185,6 +182,14 @@ class LiveSource:
         """Let the rows go that are settled."""
         self._released += self.waiting.release(self.watermark)
 
+    def release(self) -> list[TimedRows]:
+        """Take the rows that are settled and have not been handed out, in pieces."""
+        self._release()
+        settled, self._released = self._released, []
+        if self.options.accepted:
+            self._settled_rows += [each.rows for each in settled]
+        return settled
+
     def take_accepted(self) -> AcceptedRows:
         """Hand out the accepted rows that outputs have had since the last time."""
         taken, self._settled_rows = self._settled_rows, []
@@ -193,11 +198,10 @@ class LiveSource:
     def pull(self, rows: int = 0) -> list[InputRows]:
         """Hand out the rows that are settled and have not been handed out."""
         del rows
-        self._release()
-        settled = self._released
-        self._released = []
-        if self.options.accepted:
-            self._settled_rows += [each.rows for each in settled]
+        return self.lay_out(self.release())
+
+    def lay_out(self, settled: list[TimedRows]) -> list[InputRows]:
+        """Make events of settled rows, but for those that nothing ends yet."""
         if not self.holds:
             return [self.reader.lay_out(settled)] if settled else []
         if not settled and not (self.ended and self.tail):

@@ -24,6 +24,7 @@ class PlainRows:
     """Rows as they arrived: ticks of their times, payload, and the table they came in.
 
     `names` are those of a table of rows: ticks, then `columns` of the frame.
+    `has_nulls`: a value of the payload may be null.
     """
 
     ticks: Sequence[Times]
@@ -31,11 +32,7 @@ class PlainRows:
     frame: pa.Table
     columns: Sequence[str]
     names: Sequence[str]
-
-    @property
-    def has_nulls(self) -> bool:
-        """Return whether any value of the payload may be null."""
-        return any(column.validity is not None for column in self.payload)
+    has_nulls: bool
 
     @property
     def nbytes(self) -> int:

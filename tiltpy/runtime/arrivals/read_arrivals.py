@@ -1,12 +1,7 @@
-"""Rows as they arrive: validated, in ticks, and split by lateness.
-
-A row is late if its event starts before the time through which its input is complete
-when the row is read. That time follows the rows in order of arrival, so that batches
-never decide which rows are late.
-"""
+"""Rows as they arrive: validated, in ticks, and split by lateness."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -15,55 +10,35 @@ from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Input
 from tiltpy.lean_dataclass import record
 from tiltpy.lifetimes import Interval
-from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array
+from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.snapshot_buffer import Column
 from tiltpy.runtime.arrays.views import arrow_type, integers_of, plain_array
 from tiltpy.runtime.arrivals.ingress_options import IngressOptions
+from tiltpy.runtime.arrivals.lateness import LatenessRule, LateRows, Steps
+from tiltpy.runtime.arrivals.plain_frames import PlainFrames, StepFinder
 from tiltpy.runtime.arrivals.plain_rows import PlainRows, join_plain
 from tiltpy.runtime.arrivals.waiting_rows import TimedRows
 from tiltpy.runtime.arrow.read_frame import read_frame
 from tiltpy.runtime.arrow.select_columns import Choice, choose_columns
-from tiltpy.runtime.arrow.timestamps import PLAIN_TICKS, StampType, format_stamp
+from tiltpy.runtime.arrow.timestamps import PLAIN_TICKS, StampType
 from tiltpy.runtime.arrow.validation import check_table_column, group_paths
 from tiltpy.runtime.ingest.binding import InputBinding, complete_input
 from tiltpy.runtime.ingest.event_times import lay_out_events, read_times
 from tiltpy.runtime.ingest.payload import read_payload
 from tiltpy.runtime.ingest.read_input import InputRows, ingest, select_events
-from tiltpy.types import MAX_TIME, Unit, columns
+from tiltpy.types import Unit, columns
 
 TICKS = ("\0start", "\0end")
 """The columns of ticks in the tables of rows that were read: no frame's own."""
-BEGINNING = -MAX_TIME
-"""Through when an input is complete of which nothing is known."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LateRows:
-    """Late rows: their columns as they were pushed, row numbers, and ticks of delay."""
-
-    rows: pa.Table
-    numbers: I64Array
-    ticks: I64Array
-
-    def table(self) -> pa.Table:
-        """Make a table with the columns `row` and `late_by` behind the others."""
-        table = self.rows
-        for name, values in (("row", self.numbers), ("late_by", self.ticks)):
-            free = name
-            while free in table.schema.names:
-                free += "_"
-            table = table.append_column(free, plain_array(values))
-        return table
 
 
 @record(frozen=True, slots=True, eq=False)
 class Arrival:
     """The rows of a push, before the session takes them.
 
-    `rows` are those accepted, in order of arrival; they `ascend` if that is known.
-    `complete` is the time through which the input is complete behind them, `greatest`
-    the greatest start. `count` is how many rows came, `adjusted` how many of them were
-    moved.
+    `rows` are those accepted, in order of arrival. `complete` is the time through which
+    the input is complete behind them, `greatest` the greatest start. `count` is how
+    many rows came, `adjusted` how many of them were moved.
     """
 
     rows: TimedRows
@@ -72,7 +47,21 @@ class Arrival:
     greatest: int
     count: int
     adjusted: int = 0
-    ascend: bool = False
+
+
+@record(frozen=True, slots=True, eq=False)
+class _FrameRows:
+    """The rows of a frame: the columns read, times in ticks, and starts of events.
+
+    `steps` are those between starts in order, None where they are not; `source` is the
+    rows where their payload was read.
+    """
+
+    table: pa.Table
+    ticks: list[I64Array]
+    starts: I64Array
+    steps: Steps | None
+    source: PlainRows | None
 
 
 class ArrivalReader:
@@ -130,6 +119,18 @@ class ArrivalReader:
         self._paths = group_paths(self.choice.paths)
         empty = pa.Table.from_batches([], self.schema)  # without pandas
         self.nothing = ingest(declared, replace(binding, frame=empty), unit=unit)
+        self._lateness = LatenessRule(
+            self.declared, options, self.choice.times[0], self.stamps, unit
+        )
+        self._steps = StepFinder()
+        self._plain = self._prepare_plain()
+
+    def _prepare_plain(self) -> PlainFrames | None:
+        """Make the reader of frames as they lie, where the types allow it."""
+        if not self._is_direct or not self._is_movable or self.is_interval:
+            return None
+        plain = PlainFrames(self.declared, self.choice, self._whole_schema, self.unit)
+        return plain if plain.serves else None
 
     def _find_plain(self) -> bool:
         """Tell whether the types alone say that payloads are right, and rows events.
@@ -158,136 +159,75 @@ class ArrivalReader:
         the frame's first row is number `first`. Raises `DataError`, and takes nothing,
         where a row is wrong.
         """
-        table = self._select(frame)
-        for name, paths in self._paths.items():
-            check_table_column(self.declared.name, table, name, paths)
-        if not self._is_movable:
-            table = table.select(self.choice.columns).cast(self.movable)
-        stamps, _ = read_times(
-            self.declared, self.lifetime, self.choice, table, self.unit
-        )
-        ticks = [each.ticks for each in stamps]
+        read = self._read_rows(read_frame(self.declared.name, frame))
+        rule, steps, table = self._lateness, read.steps, read.table
+        starts, ticks, count = read.starts, read.ticks, table.num_rows
+        bounds, complete, most = rule.follow(starts, steps, complete, greatest)
+        if bounds is None:
+            source = read.source or self._rows_of(ticks, table)
+            rows = TimedRows(starts, source, 0, steps)
+            return Arrival(rows, None, complete, most, count)
+        mask = starts < bounds
+        late, accepted, ticks = rule.sort_out(table, ticks, mask, bounds, first)
         starts = ticks[0] - self.before
-        if stamps[0].in_order and len(starts) and self.options.jump is None:
-            last, reorder = int(starts[-1]), self.options.reorder
-            if starts[0] >= max(complete, _reduce(greatest, reorder)):
-                most = max(greatest, last)
-                complete = max(complete, _reduce(most, reorder))
-                rows = TimedRows(starts, self._rows_of(ticks, table))
-                return Arrival(rows, None, complete, most, table.num_rows, ascend=True)
-        bounds = self._bounds_before(starts, complete, greatest)
-        accepted: BoolArray | None = None
-        late, adjusted = None, 0
-        if len(starts) and not (
-            starts[0] >= bounds[0] and (starts >= bounds[:-1]).all()
-        ):
-            mask = starts < bounds[:-1]
-            late, accepted, ticks = self._sort_out(table, ticks, mask, bounds, first)
-            adjusted = 0 if late is not None else int(mask.sum())
-            starts = ticks[0] - self.before
         source = self._rows_of(ticks, table)
         if accepted is not None:
             taken = TimedRows(starts, source).rows.filter(plain_array(accepted))
             source, starts = taken, starts[accepted]
         most = max(greatest, int(starts.max())) if len(starts) else greatest
-        rows = TimedRows(starts, source)
-        return Arrival(rows, late, int(bounds[-1]), most, table.num_rows, adjusted)
+        adjusted = 0 if late is not None else int(mask.sum())
+        return Arrival(TimedRows(starts, source), late, complete, most, count, adjusted)
+
+    def _read_rows(self, table: pa.Table) -> "_FrameRows":
+        """Read the times of a frame, and its payload where that cannot be wrong."""
+        if not table.schema.equals(self._whole_schema):
+            return self._read_columns(self._select(table))
+        plain = None if self._plain is None else self._plain.read(table)
+        if plain is None:
+            return self._read_columns(table)
+        stamps, steps, payload = plain
+        source = self._plain_rows([stamps], payload, table)
+        return _FrameRows(table, [stamps], stamps - self.before, steps, source)
+
+    def _read_columns(self, table: pa.Table) -> "_FrameRows":
+        """Read the times of a frame column by column, to name what is wrong."""
+        for name, paths in self._paths.items():
+            check_table_column(self.declared.name, table, name, paths)
+        if not self._is_movable:
+            table = table.select(self.choice.columns).cast(self.movable)
+        read, _ = read_times(
+            self.declared, self.lifetime, self.choice, table, self.unit
+        )
+        ticks = [each.ticks for each in read]
+        starts = ticks[0] - self.before
+        in_order = read[0].in_order and len(starts) > 0
+        steps = self._steps.find(starts) if in_order else None
+        return _FrameRows(table, ticks, starts, steps, None)
 
     def _rows_of(
         self, ticks: Sequence[I64Array], table: pa.Table
     ) -> pa.Table | PlainRows:
         """Read the rows of a frame, whose ticks and columns were checked."""
-        payload: tuple[Column, ...] = ()
-        is_direct = self._is_direct and table.num_rows
-        if is_direct:
+        if self._is_direct and table.num_rows:
             payload = read_payload(self._settled, table, self.choice.payload, self.unit)
-        if not self._reads_all:
-            table = table.select(self.choice.columns)
-        plain = PlainRows(ticks, payload, table, self.columns, self.names)
-        if is_direct:
-            return plain
-        rows = plain.table(0, table.num_rows)
+            return self._plain_rows(ticks, payload, table)
+        rows = self._plain_rows(ticks, (), table).table(0, table.num_rows)
         self._check_payload(rows)
         return rows
 
-    def _bounds_before(
-        self, starts: I64Array, complete: int, greatest: int
-    ) -> I64Array:
-        """Find through when the input is complete before each row, and behind all.
+    def _plain_rows(
+        self, ticks: Sequence[I64Array], payload: tuple[Column, ...], table: pa.Table
+    ) -> PlainRows:
+        if not self._reads_all:
+            table = table.select(self.choice.columns)
+        has_nulls = False
+        for column in payload:
+            has_nulls |= column.validity is not None
+        return PlainRows(ticks, payload, table, self.columns, self.names, has_nulls)
 
-        Late rows raise no bound: they start before others that did.
-        """
-        bounds = np.empty(len(starts) + 1, np.int64)
-        bounds[0] = greatest
-        np.maximum.accumulate(starts, out=bounds[1:])
-        np.maximum(bounds[1:], greatest, out=bounds[1:])
-        jump = self.options.jump
-        if jump is not None and len(starts):
-            self._check_jumps(starts, bounds, jump)
-        bounds -= np.minimum(self.options.reorder, bounds - BEGINNING)
-        np.maximum(bounds, complete, out=bounds)
-        return bounds
-
-    def _check_jumps(self, starts: I64Array, most: I64Array, jump: int) -> None:
-        """Refuse a row that starts far beyond all before it."""
-        far = starts - most[:-1] > jump
-        far[most[:-1] == BEGINNING] = False
-        if far.any():
-            row = int(far.argmax())
-            stamp, before = (int(each[row]) + self.before for each in (starts, most))
-            raise DataError(
-                f"the time {self.show(stamp)} is {stamp - before:,} ticks beyond the "
-                f"greatest one before it, {self.show(before)}, which is more than "
-                "jump= allows; drop the row, or push what lies between",
-                input=self.declared.name,
-                column=self.choice.times[0],
-                row=row,
-            )
-
-    def _sort_out(
-        self,
-        table: pa.Table,
-        ticks: list[I64Array],
-        mask: BoolArray,
-        bounds: I64Array,
-        first: int,
-    ) -> tuple[LateRows | None, BoolArray | None, list[I64Array]]:
-        """Deal with the late rows of a table, which a mask marks.
-
-        Returns them if they are left out, which rows are accepted, and their ticks.
-        """
-        places = np.flatnonzero(mask)
-        delays = bounds[places] - (ticks[0][places] - self.before)
-        match self.options.late:
-            case "throw":
-                row = int(places[0])
-                complete = int(bounds[row])
-                raise DataError(
-                    f"the row is late: {self.show(int(ticks[0][row]))} is "
-                    f"{int(delays[0]):,} ticks behind what is complete, through "
-                    f"{self.show(complete)}; allow more with reorder=, or choose "
-                    'late="drop", "adjust" or "side"',
-                    input=self.declared.name,
-                    column=self.choice.times[0],
-                    row=row,
-                )
-            case "adjust":
-                moved = [each.copy() for each in ticks]
-                moved[0][places] += delays
-                if not self.is_interval:
-                    return None, None, moved
-                some = moved[0] < moved[1]
-                return None, some, moved
-            case "drop" | "side":
-                rows = table.take(plain_array(places))
-                return LateRows(rows, places + first, delays), ~mask, ticks
-
-    def _select(self, frame: object) -> pa.Table:
-        """Read a frame and select its columns, whose types must be those of before."""
+    def _select(self, table: pa.Table) -> pa.Table:
+        """Select the columns of a frame, whose types must be those of before."""
         name = self.declared.name
-        table = read_frame(name, frame)
-        if table.schema.equals(self._whole_schema):
-            return table
         for field in self.schema:
             index = table.schema.get_all_field_indices(field.name)
             if len(index) != 1:
@@ -352,17 +292,6 @@ class ArrivalReader:
         buffer = lay_out_events(times, self._settled.lifetime, payload, next_stamp)
         of = self._settled.type
         return InputRows(select_events(buffer, None, of), PLAIN_TICKS)
-
-    def show(self, stamp: int) -> str:
-        """Format a stamp in ticks."""
-        if self.unit is None or self.stamps.unit is None:
-            return str(stamp)
-        return format_stamp(stamp, replace(self.stamps, unit=self.unit))
-
-
-def _reduce(time: int, ticks: int) -> int:
-    """Go back from a time, not beyond the beginning."""
-    return max(time - ticks, BEGINNING)
 
 
 def join_rows(tables: Sequence[pa.Table]) -> pa.Table:

@@ -58,13 +58,13 @@ class ReorderBuffer:
         """
         self.put(TimedRows(starts, as_table(rows)))
 
-    def put(self, added: TimedRows, *, ascend: bool = False) -> None:
-        """Add rows, of which the caller may know that their starts `ascend`."""
-        if not len(added):
+    def put(self, added: TimedRows) -> None:
+        """Add rows, which may know that their starts ascend."""
+        if not len(added.starts):
             return
         if self._in_runs.count:
             self._append_to_runs(added)
-        elif self._in_order.accepts(added.starts, ascend=ascend):
+        elif self._in_order.accepts(added):
             self._in_order.append(added)
         else:
             self._sort(added)

@@ -10,6 +10,7 @@ from tiltpy.lean_dataclass import record
 from tiltpy.runtime.arrays.block_passes import any_block
 from tiltpy.runtime.arrays.dtypes import Times
 from tiltpy.runtime.arrays.time_layout import shift_by_one
+from tiltpy.runtime.arrivals.lateness import Steps
 from tiltpy.runtime.arrivals.plain_rows import PlainRows
 from tiltpy.runtime.arrivals.slot_table import SlotTable, take_rows
 from tiltpy.runtime.ingest.sort_block import order_block
@@ -35,12 +36,14 @@ def as_table(rows: ArrowRows) -> pa.Table:
 class TimedRows:
     """Rows, and the starts of their events.
 
-    The rows are `source`, or those of plain ones from number `first` on.
+    The rows are `source`, or those of plain ones from number `first` on. `steps` bounds
+    those between starts in order; None where nobody knows that they are.
     """
 
     starts: Times
     source: pa.Table | PlainRows
     first: int = 0
+    steps: Steps | None = None
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -61,8 +64,9 @@ class TimedRows:
         """View a range of them."""
         starts = self.starts[first:stop]
         if isinstance(self.source, PlainRows):
-            return TimedRows(starts, self.source, self.first + first)
-        return TimedRows(starts, self.source.slice(first, stop - first))
+            return TimedRows(starts, self.source, self.first + first, self.steps)
+        source = self.source.slice(first, stop - first)
+        return TimedRows(starts, source, 0, self.steps)
 
     def cut(self, row: int) -> tuple["TimedRows", "TimedRows"]:
         """Cut them in two in front of a row."""
@@ -91,11 +95,12 @@ class RowsInOrder:
         """The bytes of memory that the rows take."""
         return sum(piece.nbytes for piece in self._pieces)
 
-    def accepts(self, starts: Times, *, ascend: bool = False) -> bool:
-        """Tell whether rows ascend, unless that is known, and follow the others."""
+    def accepts(self, rows: TimedRows) -> bool:
+        """Tell whether rows ascend, and follow the others."""
+        starts = rows.starts
         if self._pieces and starts[0] < self._pieces[-1].starts[-1]:
             return False
-        if ascend:
+        if rows.steps is not None:
             return True
         first = starts[:FIRST_ROWS]
         if (first[1:] < first[:-1]).any():
@@ -111,7 +116,7 @@ class RowsInOrder:
     def append(self, rows: TimedRows) -> None:
         """Put rows in order behind the others."""
         self._pieces.append(rows)
-        self.count += len(rows)
+        self.count += len(rows.starts)
 
     def is_near(self, start: int, rows: int) -> bool:
         """Tell whether it takes less to sort rows from a start on than to append them.
@@ -153,13 +158,19 @@ class RowsInOrder:
         """Take the rows that start before a time."""
         released = []
         pieces = self._pieces
-        while pieces and pieces[0].starts[-1] < time:
-            released.append(pieces.popleft())
-        if pieces and pieces[0].starts[0] < time:
-            row = int(pieces[0].starts.searchsorted(time))
-            first, pieces[0] = pieces[0].cut(row)
-            released.append(first)
-        self.count -= sum(map(len, released))
+        while pieces:
+            starts = pieces[0].starts
+            row = len(starts)
+            if starts[-1] < time:
+                released.append(pieces.popleft())
+                self.count -= row
+                continue
+            row = int(starts.searchsorted(time))
+            if row:
+                first, pieces[0] = pieces[0].cut(row)
+                released.append(first)
+                self.count -= row
+            break
         return released
 
     def clear(self) -> None:

@@ -4,6 +4,7 @@ What comes costs its own rows, not those that are held: arrays have room behind 
 row, and are moved when that is full. What nobody needs is passed over until then.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,18 @@ from tiltpy.runtime.arrays.pool import allocate
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
 from tiltpy.runtime.arrays.time_layout import LOOSER
 from tiltpy.runtime.incremental.concat import drop_before, gather
+from tiltpy.runtime.incremental.stamped_rows import (
+    EventLength,
+    StampedRows,
+    join_steps,
+)
 from tiltpy.types import I64, Type, columns
 
 LEAST_ROOM = 256
 """The rows for which there is room at least, once arrays are moved."""
+
+_RANKS = {TimeLayout.SAMPLED: 0, **{each: 1 + n for n, each in enumerate(LOOSER)}}
+"""Each layout holds where one of a lower rank does."""
 
 
 class GrowingRows:
@@ -51,6 +60,33 @@ class GrowingRows:
         if arrays is None or not arrays.can_take(fresh, layout, self.rows.n):
             arrays = self._arrays = _Arrays.move(self.rows, fresh, layout, self.payload)
         self.rows = arrays.append(self.rows, fresh, layout)
+
+    def append_stamped(self, fresh: Sequence[StampedRows], length: EventLength) -> None:
+        """Put rows of one length behind those that are held, which have it, too."""
+        if not self._append_in_place(fresh, length):
+            for rows in fresh:
+                self.append(length.lay_out(rows))
+
+    def _append_in_place(
+        self, fresh: Sequence[StampedRows], length: EventLength
+    ) -> bool:
+        """Write rows into the arrays, if they have room and the same form."""
+        held, arrays = self.rows, self._arrays
+        if arrays is None or not held.n:
+            return False
+        least, greatest = join_steps(held.row(held.n - 1)[0], fresh)
+        kind = length.find_layout(least, greatest)
+        if _RANKS[kind] < _RANKS[held.layout]:
+            kind = held.layout
+        is_sampled = kind is TimeLayout.SAMPLED
+        if kind is TimeLayout.CONTIGUOUS or (arrays.times is None) != is_sampled:
+            return False
+        stop = arrays.put_stamped(arrays.first + held.n, fresh, length.ticks)
+        if not stop:
+            return False
+        form = kind, held.fifo
+        self.rows = arrays.view(held, held, stop, form, points=held.points)
+        return True
 
     def view_with(self, fresh: SnapshotBuffer) -> SnapshotBuffer:
         """View the rows with fresh ones behind them, until others are put there."""
@@ -156,20 +192,58 @@ class _Arrays:
         layout: tuple[TimeLayout, bool],
     ) -> SnapshotBuffer:
         """Write fresh rows behind the held ones, and view all of them."""
-        first, held = self.first, self.first + rows.n
+        held = self.first + rows.n
         stop = held + fresh.n
         if self.times is not None:
             for array, part in zip(self.times, fresh.times(), strict=True):
                 array[held:stop] = part
-        parts = []
-        for values, bits, column in zip(
-            self.values, self.bits, fresh.columns, strict=True
-        ):
+        parts = zip(self.values, self.bits, fresh.columns, strict=True)
+        for values, bits, column in parts:
             values[held:stop] = column.values[: fresh.n]
             if bits is not None:
                 _put_bits(bits, held, column.valid(fresh.n))
-            offset = 0 if bits is None else first
-            parts.append(Column(values[first:stop], bits, offset))
+        points = rows.points and fresh.points
+        return self.view(rows, fresh, stop, layout, points=points)
+
+    def put_stamped(self, row: int, fresh: Sequence[StampedRows], ticks: int) -> int:
+        """Write rows of so many ticks from a row on, and return the one behind them.
+
+        Returns 0, and writes nothing, where there is no room for them, or where flags
+        say which rows are null.
+        """
+        for bits in self.bits:
+            if bits is not None:
+                return 0
+        count = 0
+        for rows in fresh:
+            count += len(rows.starts)
+        if row + count > self.room:
+            return 0
+        for rows in fresh:
+            stop = row + len(rows.starts)
+            if self.times is not None:
+                self.times[0][row:stop] = rows.starts
+                np.add(rows.starts, ticks, out=self.times[1][row:stop])
+            for values, part in zip(self.values, rows.values, strict=True):
+                values[row:stop] = part
+            row = stop
+        return row
+
+    def view(
+        self,
+        held: SnapshotBuffer,
+        last: SnapshotBuffer,
+        stop: int,
+        layout: tuple[TimeLayout, bool],
+        *,
+        points: bool,
+    ) -> SnapshotBuffer:
+        """View the rows up to one: those that were held, and behind them the `last`."""
+        first = self.first
+        parts = [
+            Column(values[first:stop], bits, 0 if bits is None else first)
+            for values, bits in zip(self.values, self.bits, strict=True)
+        ]
         starts = ends = None
         kind, ascends = layout
         if self.times is not None:
@@ -179,16 +253,16 @@ class _Arrays:
         return SnapshotBuffer(
             kind,
             stop - first,
-            rows.start,
-            rows.period if self.times is None else 0,
+            held.start,
+            held.period if self.times is None else 0,
             starts,
             ends,
             tuple(parts),
             ascends,
-            rows.points and fresh.points,
-            fresh.domain_end,
-            fresh.before,
-            fresh.row_object,
+            points,
+            last.domain_end,
+            last.before,
+            last.row_object,
         )
 
 

@@ -11,9 +11,8 @@ import pyarrow as pa
 
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Input
-from tiltpy.runtime.arrays.pool import dtype_of
 from tiltpy.runtime.arrays.snapshot_buffer import Column
-from tiltpy.runtime.arrays.views import arrow_type, bools_of, validity_of, values_of
+from tiltpy.runtime.arrays.views import arrow_type, column_of, validity_of
 from tiltpy.runtime.arrow.encode_strings import is_string, string_column
 from tiltpy.runtime.arrow.read_frame import payload_array, says_no_type
 from tiltpy.runtime.arrow.time_payloads import TickColumn, ticks_column
@@ -100,10 +99,7 @@ def payload_column(array: pa.Array, scalar: Scalar, *, input: str, name: str) ->
                 column=name,
             )
         array = array.cast(target)
-    validity, offset = validity_of(array)
-    if scalar.kind == "bool":
-        return Column(bools_of(array), validity, offset)
-    return Column(values_of(array, dtype_of(scalar)), validity, offset)
+    return column_of(array, scalar)
 
 
 def widens(kind: pa.DataType, scalar: Scalar) -> bool:

@@ -1,0 +1,176 @@
+"""The lateness rule of an input, and what becomes of late rows.
+
+A row is late if its event starts before the time through which its input is complete
+when the row is read. That time follows the rows in order of arrival, so that batches
+never decide which rows are late.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from tiltpy.errors import DataError
+from tiltpy.ir.nodes import Input
+from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
+from tiltpy.runtime.arrays.views import plain_array
+from tiltpy.runtime.arrivals.ingress_options import IngressOptions
+from tiltpy.runtime.arrow.timestamps import StampType, format_stamp
+from tiltpy.types import MAX_TIME, Unit
+
+BEGINNING = -MAX_TIME
+"""Through when an input is complete of which nothing is known."""
+
+Steps = tuple[int, int]
+"""The least and the greatest step between neighbouring times, in ticks."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LateRows:
+    """Late rows: their columns as they were pushed, row numbers, and ticks of delay."""
+
+    rows: pa.Table
+    numbers: I64Array
+    ticks: I64Array
+
+    def table(self) -> pa.Table:
+        """Make a table with the columns `row` and `late_by` behind the others."""
+        table = self.rows
+        for name, values in (("row", self.numbers), ("late_by", self.ticks)):
+            free = name
+            while free in table.schema.names:
+                free += "_"
+            table = table.append_column(free, plain_array(values))
+        return table
+
+
+class LatenessRule:
+    """The lateness rule of an input by its options; `before` is as in its lifetime."""
+
+    def __init__(
+        self,
+        declared: Input,
+        options: IngressOptions,
+        column: str,
+        stamps: StampType,
+        unit: Unit | None,
+    ) -> None:
+        assert declared.lifetime is not None
+        self._input = declared.name
+        self._options = options
+        self._column = column
+        self._stamps = stamps
+        self._unit = unit
+        self._before = declared.lifetime.before
+        self._is_interval = bool(declared.lifetime.columns)
+
+    def follow(
+        self, starts: Times, steps: Steps | None, complete: int, greatest: int
+    ) -> tuple[I64Array | None, int, int]:
+        """Follow rows in order of arrival, with the `steps` between those in order.
+
+        The input was complete through `complete` before, with the `greatest` start.
+        Returns through when it is complete before each row if any is late, else None;
+        then that and the greatest start behind all rows. Raises `DataError` where a row
+        starts far beyond all before it.
+        """
+        options = self._options
+        if not len(starts):
+            return None, max(complete, _reduce(greatest, options.reorder)), greatest
+        if steps is not None:
+            first, last = int(starts[0]), int(starts[-1])
+            jump, step = options.jump, max(steps[1], first - greatest)
+            if greatest == BEGINNING:
+                step = steps[1]
+            bound = max(complete, _reduce(greatest, options.reorder))
+            if first >= bound and (jump is None or step <= jump):
+                most = max(greatest, last)
+                return None, max(complete, _reduce(most, options.reorder)), most
+        bounds = self._bounds_before(starts, complete, greatest)
+        complete, bounds = int(bounds[-1]), bounds[:-1]
+        if starts[0] >= bounds[0] and (starts >= bounds).all():
+            return None, complete, max(greatest, int(starts.max()))
+        return bounds, complete, greatest
+
+    def _bounds_before(
+        self, starts: I64Array, complete: int, greatest: int
+    ) -> I64Array:
+        """Find through when the input is complete before each row, and behind all.
+
+        Late rows raise no bound: they start before others that did.
+        """
+        bounds = np.empty(len(starts) + 1, np.int64)
+        bounds[0] = greatest
+        np.maximum.accumulate(starts, out=bounds[1:])
+        np.maximum(bounds[1:], greatest, out=bounds[1:])
+        jump = self._options.jump
+        if jump is not None and len(starts):
+            self._check_jumps(starts, bounds, jump)
+        bounds -= np.minimum(self._options.reorder, bounds - BEGINNING)
+        np.maximum(bounds, complete, out=bounds)
+        return bounds
+
+    def _check_jumps(self, starts: I64Array, most: I64Array, jump: int) -> None:
+        """Refuse a row that starts far beyond all before it."""
+        far = starts - most[:-1] > jump
+        far[most[:-1] == BEGINNING] = False
+        if far.any():
+            row = int(far.argmax())
+            stamp, before = (int(each[row]) + self._before for each in (starts, most))
+            raise DataError(
+                f"the time {self._show(stamp)} is {stamp - before:,} ticks beyond the "
+                f"greatest one before it, {self._show(before)}, which is more than "
+                "jump= allows; drop the row, or push what lies between",
+                input=self._input,
+                column=self._column,
+                row=row,
+            )
+
+    def sort_out(
+        self,
+        table: pa.Table,
+        ticks: list[I64Array],
+        mask: BoolArray,
+        bounds: I64Array,
+        first: int,
+    ) -> tuple[LateRows | None, BoolArray | None, list[I64Array]]:
+        """Deal with the late rows of a table, which a mask marks.
+
+        Returns them if they are left out, which rows are accepted, and their ticks.
+        """
+        places = np.flatnonzero(mask)
+        delays = bounds[places] - (ticks[0][places] - self._before)
+        match self._options.late:
+            case "throw":
+                row = int(places[0])
+                complete = int(bounds[row])
+                raise DataError(
+                    f"the row is late: {self._show(int(ticks[0][row]))} is "
+                    f"{int(delays[0]):,} ticks behind what is complete, through "
+                    f"{self._show(complete)}; allow more with reorder=, or choose "
+                    'late="drop", "adjust" or "side"',
+                    input=self._input,
+                    column=self._column,
+                    row=row,
+                )
+            case "adjust":
+                moved = [each.copy() for each in ticks]
+                moved[0][places] += delays
+                if not self._is_interval:
+                    return None, None, moved
+                some = moved[0] < moved[1]
+                return None, some, moved
+            case "drop" | "side":
+                rows = table.take(plain_array(places))
+                return LateRows(rows, places + first, delays), ~mask, ticks
+
+    def _show(self, stamp: int) -> str:
+        """Format a stamp in ticks."""
+        if self._unit is None or self._stamps.unit is None:
+            return str(stamp)
+        return format_stamp(stamp, replace(self._stamps, unit=self._unit))
+
+
+def _reduce(time: int, ticks: int) -> int:
+    """Go back from a time, not beyond the beginning."""
+    return max(time - ticks, BEGINNING)

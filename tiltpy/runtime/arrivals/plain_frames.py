@@ -1,0 +1,98 @@
+"""Frames that are read as they lie: one chunk, without casts, in order of time.
+
+What their schema says is settled once; a frame costs its validation, a view of each
+column, and one pass over its stamps.
+"""
+
+import numpy as np
+import pyarrow as pa
+
+from tiltpy.ir.nodes import Input
+from tiltpy.routines.catalogue import FIND_STEPS
+from tiltpy.routines.prepared_call import PreparedCall
+from tiltpy.runtime.arrays.dtypes import Times
+from tiltpy.runtime.arrays.snapshot_buffer import Column
+from tiltpy.runtime.arrays.views import address, column_of, values_of
+from tiltpy.runtime.arrivals.lateness import Steps
+from tiltpy.runtime.arrow.select_columns import Choice
+from tiltpy.runtime.arrow.timestamps import stamp_type
+from tiltpy.types import MAX_TIME, Unit, columns
+
+_TICKS = np.dtype(np.int64)
+
+
+class StepFinder:
+    """Finds the steps between times that are in order; None where they are not."""
+
+    def __init__(self) -> None:
+        self._call = PreparedCall(FIND_STEPS, 0, 0, 0)
+
+    def find(self, times: Times) -> Steps | None:
+        """Find the least and the greatest step, of at least one time."""
+        call = self._call
+        call(len(times), 0, address(times))
+        least = call.read_back(0)
+        return (least, call.read_back(1)) if least >= 0 else None
+
+
+class PlainFrames:
+    """Reads frames of a schema whose payload has the types of its input."""
+
+    def __init__(
+        self, declared: Input, choice: Choice, schema: pa.Schema, unit: Unit | None
+    ) -> None:
+        lifetime = declared.lifetime
+        assert lifetime is not None
+        (name,) = choice.times
+        self.serves = _counts_ticks(schema.field(name).type, unit)
+        """False where stamps have to be converted."""
+        self._low, self._high = lifetime.before - MAX_TIME, MAX_TIME - lifetime.after
+        self._stamps = schema.get_field_index(name)
+        self._payload = [
+            (schema.get_field_index(path[0]), scalar)
+            for (_, scalar), path in zip(
+                columns(declared.type), choice.payload, strict=True
+            )
+        ]
+        places = {self._stamps, *(place for place, _ in self._payload)}
+        self._others = None if len(places) == len(schema) else sorted(places)
+        self._steps = StepFinder()
+
+    def read(self, table: pa.Table) -> tuple[Times, Steps, tuple[Column, ...]] | None:
+        """Read the stamps, the steps between them, and the payload.
+
+        None where the rows are not as they should be, or Arrow's data are broken: the
+        columns must be read one by one, then, to say which one is.
+        """
+        try:
+            table.validate(full=self._others is None)
+            batches = table.to_batches()
+            if len(batches) != 1 or not table.num_rows:
+                return None
+            (batch,) = batches
+            for place in self._others or ():
+                batch.column(place).validate(full=True)
+        except (pa.ArrowException, OSError):
+            return None
+        return self._read_batch(batch)
+
+    def _read_batch(
+        self, batch: pa.RecordBatch
+    ) -> tuple[Times, Steps, tuple[Column, ...]] | None:
+        array = batch.column(self._stamps)
+        if array.null_count:
+            return None
+        stamps: Times = values_of(array, _TICKS)
+        steps = self._steps.find(stamps)
+        if steps is None or stamps[0] < self._low or stamps[-1] > self._high:
+            return None
+        payload = [column_of(batch.column(n), scalar) for n, scalar in self._payload]
+        return stamps, steps, tuple(payload)
+
+
+def _counts_ticks(kind: pa.DataType, unit: Unit | None) -> bool:
+    """Tell whether times of a type are ticks of a unit in 64 bits."""
+    stamps = stamp_type(kind)
+    if stamps is None or kind.bit_width != 64:
+        return False
+    return kind == pa.int64() or (stamps.unit is not None and stamps.unit == unit)

@@ -1,0 +1,67 @@
+"""Rows that last equally long, and their layout by the steps between them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from numpy.typing import NDArray
+
+from tiltpy.abi.layouts import TimeLayout
+from tiltpy.lean_dataclass import record
+from tiltpy.lifetimes import Lifetime
+from tiltpy.runtime.arrays.dtypes import Times
+from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
+
+Steps = tuple[int, int]
+"""The least and the greatest step between neighbouring starts, or bounds on them."""
+
+
+@record(frozen=True, slots=True, eq=False)
+class StampedRows:
+    """At least one row, in order of start, without nulls: starts, and payload."""
+
+    starts: Times
+    values: Sequence[NDArray[Any]]
+    steps: Steps
+
+
+def join_steps(last: int, pieces: Sequence[StampedRows]) -> Steps:
+    """Find the steps from a start on to those of rows that follow each other."""
+    least = greatest = int(pieces[0].starts[0]) - last
+    for piece in pieces:
+        step = int(piece.starts[0]) - last
+        last = int(piece.starts[-1])
+        least = min(least, step, piece.steps[0])
+        greatest = max(greatest, step, piece.steps[1])
+    return least, greatest
+
+
+class EventLength:
+    """The length of events by a lifetime that does not need the next row."""
+
+    def __init__(self, lifetime: Lifetime) -> None:
+        self.before = lifetime.before
+        self.ticks = lifetime.before + lifetime.after
+        self.is_point = lifetime.is_point
+
+    def find_layout(self, least: int, greatest: int) -> TimeLayout:
+        """Find the layout of rows by the steps between them."""
+        if least < self.ticks:
+            return TimeLayout.OVERLAPPING
+        is_tight = greatest <= self.ticks
+        return TimeLayout.SAMPLED if is_tight else TimeLayout.INTERVALS
+
+    def lay_out(self, rows: StampedRows) -> SnapshotBuffer:
+        """Lay out rows as events."""
+        starts, layout = rows.starts, self.find_layout(*rows.steps)
+        is_sampled = layout is TimeLayout.SAMPLED
+        return SnapshotBuffer(
+            layout,
+            len(starts),
+            int(starts[0]),
+            self.ticks if is_sampled else 0,
+            None if is_sampled else starts,
+            None if is_sampled else starts + self.ticks,
+            tuple(map(Column, rows.values)),
+            points=self.is_point,
+            before=self.before,
+        )
