@@ -53,6 +53,8 @@ def round_up(tdom: TDom, times: Times) -> Times:
 
 def end_of_cell(tdom: TDom, time: int) -> int:
     """Find the end of the cell that holds a time."""
+    if tdom.calendar is None:
+        return tdom.ceil(time)
     return int(round_up(tdom, np.array([time], np.int64))[0])
 
 

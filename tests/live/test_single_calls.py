@@ -6,7 +6,10 @@ import pytest
 
 import tiltpy as tilt
 from tiltpy.engines.live.prompt_engine import PromptEngine
-from tiltpy.runtime.execution.single_run import SingleRun
+from tiltpy.runtime.execution.call_table import CallTable, list_numbers
+from tiltpy.runtime.execution.range_formulas import Ranges, Rows
+from tiltpy.runtime.execution.single_run import RangeCall, SingleRun
+from tiltpy.runtime.execution.sweep_calls import SweepOutput, list_outputs
 
 ROWS = 240
 X = "input x : f64 time ts point\n"
@@ -62,3 +65,38 @@ def test_what_was_returned_stays(name: str, monkeypatch: pytest.MonkeyPatch) -> 
     for output in query.outputs:
         pieces = [update[output].final.to_arrow() for update in updates]
         assert pa.concat_tables(pieces).equals(whole[output].to_arrow())
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_formulas_say_what_the_extents_do(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Slots that they fill, and outputs that they describe, are those of a call."""
+    fill = RangeCall._fill_again
+    filled = 0
+
+    def check(call: RangeCall, table: CallTable, rows: Rows, ranges: Ranges) -> object:
+        nonlocal filled
+        outputs = fill(call, table, rows, ranges)
+        if outputs is not None:
+            filled += 1
+            coverage = call._cover(rows, ranges)
+            for slot, number in list_numbers(table.map, coverage):
+                assert table.slots[0, slot] == number
+            assert list(map(show, outputs)) == list(map(show, list_outputs(coverage)))
+        return outputs
+
+    def show(each: SweepOutput) -> list[object]:
+        numbers = each.cells.first, each.cells.last, each.cells.seam
+        return [each.loop.name, each.may_have_others, *numbers, each.begin, each.stop]
+
+    monkeypatch.setattr(RangeCall, "_fill_again", check)
+    live = tilt.parse(QUERIES[name]).live()
+    for frame in frames_of(5):
+        live.push(x=frame)
+    live.finish()
+    assert filled > 20 or name in WITHOUT_FORMULAS
+
+
+WITHOUT_FORMULAS = {"all the past", "overlapping"}
+"""Queries whose extents depend on all rows, or whose rows overlap."""

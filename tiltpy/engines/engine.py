@@ -6,7 +6,7 @@ stitches their seams. Results never depend on where ranges end.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from tiltpy.ir.nodes import Query, TemporalExpr
 from tiltpy.lean_dataclass import record
@@ -34,7 +34,7 @@ from tiltpy.runtime.results.output_table import OutputTable
 from tiltpy.types import Type
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True, eq=False)
 class RunState:
     """The state that an evaluation leaves for the one that begins where it ends.
 
@@ -46,6 +46,10 @@ class RunState:
     open: Mapping[str, Piece] = field(default_factory=dict)
     states: CallStates | None = None
     in_vectors: bool = False
+
+
+NO_STATE = RunState()
+"""The state before the first range."""
 
 
 @record(frozen=True, slots=True, eq=False)
@@ -104,7 +108,7 @@ class Engine:
         self,
         ranges: Mapping[str, OutputRange] | None,
         rows: Mapping[str, SnapshotBuffer],
-        state: RunState = RunState(),
+        state: RunState = NO_STATE,
         plan: TimeRun | None = None,
     ) -> Evaluation:
         """Compute the outputs over their `ranges`, by default their whole domains.
@@ -115,42 +119,31 @@ class Engine:
         """
         run: TimeRun | SingleRun | None = plan
         strings, vector, whole = NO_STRINGS, None, ranges is None
-        if ranges is None or not all(range_.is_empty for range_ in ranges.values()):
+        if ranges is None or not are_empty(ranges):
             run = plan or self.choose_run(ranges, rows, state)
             strings, vector = run.strings, run.vector
             ranges = run.ranges if ranges is None else ranges
-        outputs = self.group.outputs
-        stitchers = {
-            name: Stitcher(outputs[name].tdom, range_.domain)
-            for name, range_ in ranges.items()
-        }
-        for name, piece in state.open.items():
-            if name in stitchers:
-                stitchers[name].pieces.append(piece)
+        stitchers = {}
+        for name, range_ in ranges.items():
+            tdom = self.group.outputs[name].tdom
+            stitcher = stitchers[name] = Stitcher(tdom, range_.domain)
+            if name in state.open:
+                stitcher.pieces.append(state.open[name])
         if run is not None:
-            if isinstance(run, TimeRun):
-                self._announce(run, whole=whole)
+            self._announce(run, whole=whole)
             run.stitch(stitchers)
             if state.states is not None:
                 state.states.keep(strings)
-        pieces, waiting = {}, {n: p for n, p in state.open.items() if n not in ranges}
+        pieces, seams = {}, {}
+        waiting = {**state.open}
         for name, stitcher in stitchers.items():
-            complete = stitcher.finish()
-            grows = stitcher.tdom.rows is None  # rows end where they end
-            range_, of = ranges[name], outputs[name].type
-            if range_.through is not None:
-                behind = range_.high > range_.through
-                complete, last = split_at(
-                    complete, of, strings, range_.through, behind=behind
-                )
-                if last is not None:
-                    waiting[name] = last
-            elif grows and complete and not range_.final:
-                *complete, piece = complete
-                closed, waiting[name] = split_last(piece, of, strings, range_.high)
-                complete.extend(closed)
-            pieces[name] = complete
-        seams = {n: s.carried for n, s in stitchers.items() if s.carried is not None}
+            of = self.group.outputs[name].type
+            pieces[name], last = split_open(stitcher, ranges[name], of, strings)
+            waiting.pop(name, None)
+            if last is not None:
+                waiting[name] = last
+            if stitcher.carried is not None:
+                seams[name] = stitcher.carried
         in_vectors = state.in_vectors or vector is not None
         following = RunState(waiting, state.states, in_vectors)
         return Evaluation(pieces, seams, following, strings, vector)
@@ -163,7 +156,7 @@ class Engine:
         self,
         ranges: Mapping[str, OutputRange] | None,
         rows: Mapping[str, SnapshotBuffer],
-        state: RunState = RunState(),
+        state: RunState = NO_STATE,
     ) -> TimeRun:
         """Plan a run over `ranges`, by default the outputs' whole domains."""
         return self.plan_chunks(ranges, self.read(rows, state), state)
@@ -216,11 +209,34 @@ class Engine:
             states=state.states,
         )
 
-    def _announce(self, run: TimeRun, *, whole: bool) -> None:
+    def _announce(self, run: TimeRun | SingleRun, *, whole: bool) -> None:
         """Warn of many visits; those of ranges that are not `whole` add up."""
         warning = self.announcement
         if warning is not None and run.may_visit(warning.most if whole else 0):
             warning.expect(run.visits())
+
+
+def are_empty(ranges: Mapping[str, OutputRange]) -> bool:
+    """Tell whether no range has a cell."""
+    for each in ranges.values():  # noqa: SIM110 - pushes feel a generator
+        if not each.is_empty:
+            return False
+    return True
+
+
+def split_open(
+    stitcher: Stitcher, range_: OutputRange, of: Type, strings: Strings
+) -> tuple[list[Piece], Piece | None]:
+    """Split an output's pieces into those that are complete, and an open one."""
+    complete = stitcher.finish()
+    if range_.through is not None:
+        through, behind = range_.through, range_.high > range_.through
+        return split_at(complete, of, strings, through, behind=behind)
+    if range_.final or not complete or stitcher.tdom.rows is not None:
+        return complete, None  # rows end where they end
+    *complete, piece = complete
+    closed, last = split_last(piece, of, strings, range_.high)
+    return [*complete, *closed], last
 
 
 def definition_of(query: Query, name: str) -> TemporalExpr:

@@ -1,47 +1,100 @@
 """The engine of outputs without keys in a session: mostly it computes a few rows."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 
-from tiltpy.engines.engine import Engine, RunState
+from tiltpy.abi.layouts import TimeLayout
+from tiltpy.engines.engine import Engine, KernelRows, RunState
+from tiltpy.runtime.arrays.dictionary import NO_STRINGS
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
-from tiltpy.runtime.execution.single_run import RepeatedCall, SingleRun
-from tiltpy.runtime.execution.time_domain import LONGEST_CHUNK, OutputRange
+from tiltpy.runtime.execution.kernel import Kernels
+from tiltpy.runtime.execution.output_group import OutputGroup
+from tiltpy.runtime.execution.range_formulas import find_form
+from tiltpy.runtime.execution.run_options import RunOptions
+from tiltpy.runtime.execution.single_run import RangeCall, RepeatedCall, SingleRun
+from tiltpy.runtime.execution.time_domain import LONGEST_CHUNK, OutputRange, Request
 from tiltpy.runtime.execution.time_run import TimeRun
+from tiltpy.runtime.execution.visit_warnings import Announcement
+
+MOST_FORMS = 16
+"""Forms of rows and ranges whose calls are kept."""
+Ranges = Mapping[str, OutputRange]
+Rows = Mapping[str, SnapshotBuffer]
 
 
 class PromptEngine(Engine):
-    """An engine that one thread at a time asks for ranges, one behind the other."""
+    """An engine that one thread at a time asks for ranges, one behind the other.
 
-    _call: RepeatedCall | None = None
-    """The call that computed the last range of few rows."""
+    What the form of rows and ranges decides, it decides once: whether one call serves,
+    of which kernel, and by which formulas.
+    """
+
+    def __init__(
+        self,
+        group: OutputGroup[Kernels],
+        request: Request,
+        options: RunOptions,
+        announcement: Announcement | None = None,
+    ) -> None:
+        super().__init__(group, request, options, announcement)
+        self._call: RepeatedCall | None = None
+        """The call that computed the last range of few rows."""
+        self._known_calls: dict[Hashable, RangeCall] = {}
+        """That call, by the form of rows and ranges."""
 
     def choose_run(
-        self,
-        ranges: Mapping[str, OutputRange] | None,
-        rows: Mapping[str, SnapshotBuffer],
-        state: RunState,
+        self, ranges: Ranges | None, rows: Rows, state: RunState
     ) -> TimeRun | SingleRun:
         """Choose one call where rows, and what it has to do, are few."""
+        if ranges is None or state.in_vectors or not self._are_few(ranges, rows):
+            return self.plan_chunks(ranges, self.read(rows, state), state)
+        form = None if state.states is not None else find_form(rows, ranges)
+        known = self._known_calls.get(form)
+        if known is not None:
+            return SingleRun(known, rows, NO_STRINGS, ranges, None)
         read = self.read(rows, state)
-        if ranges is None or state.in_vectors:
+        call = self._choose_call(ranges, read)
+        if call is None:
             return self.plan_chunks(ranges, read, state)
-        few = self.options.costs.run.single_call_rows
-        total = sum(buffer.n for buffer in read.rows.values())
-        longest = max(each.high - each.low for each in ranges.values())
-        if total > few or longest > LONGEST_CHUNK or self.options.vector:
-            return self.plan_chunks(ranges, read, state)
+        if form is not None and self._is_decided(rows, read):
+            self._keep(form, call)
+        return SingleRun(call, read.rows, read.strings, ranges, state.states)
+
+    def _are_few(self, ranges: Ranges, rows: Rows) -> bool:
+        """Tell whether rows and ranges are short enough for one call."""
+        total, few = 0, self.options.costs.run.single_call_rows
+        for buffer in rows.values():
+            total += buffer.n
+        for each in ranges.values():
+            if each.high - each.low > LONGEST_CHUNK:
+                return False
+        return total <= few and not self.options.vector
+
+    def _choose_call(self, ranges: Ranges, read: KernelRows) -> RangeCall | None:
+        """Choose the call of the kernel for rows; None where rows do not bound it."""
         kernel = read.kernels.sweep()
         call = self._call
         if call is None or call.kernel.code is not kernel.code:
-            call = self._call = RepeatedCall(kernel)
+            call = self._call = RepeatedCall(kernel, self.request)
+            self._known_calls.clear()
         if not call.is_bounded:
-            return self.plan_chunks(ranges, read, state)
-        return SingleRun(
-            call,
-            read.rows,
-            read.strings,
-            self.request,
-            ranges,
-            {name: self.group.outputs[name].tdom for name in ranges},
-            state.states,
+            return None
+        return RangeCall(call, {name: self.group.outputs[name].tdom for name in ranges})
+
+    def _is_decided(self, rows: Rows, read: KernelRows) -> bool:
+        """Tell whether rows of this form are always read as they are, unchecked.
+
+        Those that overlap may be hidden, or be cells that must not.
+        """
+        return (
+            read.strings is NO_STRINGS
+            and not any(each.tdom.cells for each in self.group.query.definitions)
+            and not any(
+                buffer.layout is TimeLayout.OVERLAPPING for buffer in rows.values()
+            )
         )
+
+    def _keep(self, form: Hashable, call: RangeCall) -> None:
+        """Keep the call for a form."""
+        if len(self._known_calls) == MOST_FORMS:
+            self._known_calls.clear()
+        self._known_calls[form] = call

@@ -1,5 +1,7 @@
 """Arithmetic on what calls cover: ints for one call, columns for many.
 
+Ints may be traced (`traced_numbers`), for calls that are made again and again.
+
 One formula serves both. A numpy operation takes as long for one item as for hundreds,
 and ten times as long as Python's own: a run over few rows would feel that.
 """
@@ -9,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array
+from tiltpy.runtime.execution.traced_numbers import is_traced, select
 from tiltpy.types import TDom
 
 N = TypeVar("N", int, I64Array)
@@ -18,17 +21,25 @@ Truth = bool | BoolArray
 
 def least(left: N, right: N | int) -> N:
     """The smaller one of two numbers, for each call."""
-    if isinstance(left, int):
+    if isinstance(left, int) and isinstance(right, int):
         return min(right, left)
-    smaller: N = np.minimum(left, right)
+    smaller: N
+    if is_traced(left, right):
+        smaller = select(right < left, right, left)
+    else:
+        smaller = np.minimum(left, right)
     return smaller
 
 
 def most(left: N, right: N | int) -> N:
     """The larger one of two numbers, for each call."""
-    if isinstance(left, int):
+    if isinstance(left, int) and isinstance(right, int):
         return max(right, left)
-    larger: N = np.maximum(left, right)
+    larger: N
+    if is_traced(left, right):
+        larger = select(right > left, right, left)
+    else:
+        larger = np.maximum(left, right)
     return larger
 
 
@@ -37,6 +48,8 @@ def choose(condition: Truth, this: N | int, that: N | int) -> N:
     chosen: Any
     if isinstance(condition, bool):
         chosen = this if condition else that
+    elif is_traced(condition):
+        chosen = select(condition, this, that)
     else:
         chosen = np.where(condition, this, that)
     numbers: N = chosen
@@ -74,14 +87,14 @@ def share_of(counts: N, length: int, span: N) -> N:
 
 def item(numbers: I64Array | int, call: int) -> int:
     """The number of one call."""
-    return numbers if isinstance(numbers, int) else int(numbers[call])
+    return int(numbers[call]) if isinstance(numbers, np.ndarray) else numbers
 
 
 def greatest(numbers: I64Array | int) -> int:
     """The largest number of all calls."""
-    return numbers if isinstance(numbers, int) else int(numbers.max())
+    return int(numbers.max()) if isinstance(numbers, np.ndarray) else numbers
 
 
 def total(numbers: I64Array | int) -> int:
     """The sum over all calls."""
-    return numbers if isinstance(numbers, int) else int(numbers.sum())
+    return int(numbers.sum()) if isinstance(numbers, np.ndarray) else numbers

@@ -11,7 +11,7 @@ A table that is prepared serves as a template: what it writes to is allocated fo
 run, all other arguments are settled once.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -19,6 +19,7 @@ import numpy as np
 
 from tiltpy.abi.signature import LANES, Loop, RowCount
 from tiltpy.abi.slots import SlotKind
+from tiltpy.forks import cached_property
 from tiltpy.runtime.arrays import pool as memory
 from tiltpy.runtime.arrays.array_block import ArrayBlock
 from tiltpy.runtime.arrays.dictionary import NO_STRINGS, Strings
@@ -33,7 +34,13 @@ from tiltpy.runtime.execution.call_numbers import greatest, item, total
 from tiltpy.runtime.execution.call_states import CallStates
 from tiltpy.runtime.execution.kernel import Kernel
 from tiltpy.runtime.execution.row_slices import RowSlices
-from tiltpy.runtime.execution.slot_map import BITS, ArrayKey, OutputSlot, map_slots
+from tiltpy.runtime.execution.slot_map import (
+    BITS,
+    ArrayKey,
+    OutputSlot,
+    SlotMap,
+    map_slots,
+)
 from tiltpy.types import Scalar
 from tiltpy.zones import zone_table
 
@@ -84,7 +91,7 @@ class OutputArray:
     def of(self, call: int, count: int, *, copy: bool) -> Array:
         """The first `count` entries of a call, and one in any case."""
         first = item(self.firsts, call)
-        entries = self.array[first : first + max(1, count)]
+        entries = self.array[first : first + (count or 1)]
         return entries.copy() if copy else entries
 
 
@@ -124,12 +131,34 @@ class CallTable:
         self._numbers: list[I64Array | int] = [0] * self.map.size
         self.is_reused = False
         """True if the call is made again and again, over what it has written."""
+        self.version = 0
+        """How often the slots of a call that is reused were filled anew."""
+
+    def holds(self, strings: Strings, states: CallStates | None) -> bool:
+        """Tell whether the slots are filled with this dictionary and these states."""
+        return strings is self.strings and states in (None, self.states)
+
+    @cached_property
+    def view(self) -> "memoryview[int]":
+        """The slots of one call that is reused, as numbers."""
+        numbers: memoryview[int] = self.slots[0].data
+        return numbers
+
+    @property
+    def rooms(self) -> dict[int, int]:
+        """The entries of each array that one call writes to, by its slot."""
+        rooms = {index: need.size for index, need in self.needs.items()}
+        for slot in self.map.outputs:
+            if slot.key in self.arrays:
+                rooms[slot.index] = len(self.arrays[slot.key].array)
+        return rooms
 
     def move(
         self, ranges: CallRanges, strings: Strings, states: CallStates | None
     ) -> None:
         """Have the one call cover another range: `prepare` fills its slots anew."""
         self.ranges, self.strings = ranges, strings
+        self.version += 1
         if states is not None:
             self.states = states
 
@@ -225,16 +254,14 @@ class CallTable:
             items = [(slot.type, size) for slot, size, _ in self._apart]
             self._block = ArrayBlock(items)
             self._apart_slots = [slot.index for slot, *_ in self._apart]
-        numbers, ranges, slices = self._numbers, self.ranges, self.ranges.slices
-        for index, kind, name, column in self.map.inputs:
-            numbers[index] = slices[name].number(kind, column)
+        numbers, ranges = self._numbers, self.ranges
+        for index, number in list_numbers(self.map, ranges):
+            numbers[index] = number
         for index, kind, string, column in self.map.strings:
             answer = self.strings.slot(kind, string, column)
             numbers[index] = answer if isinstance(answer, int) else address(answer)
         for index, zone, column in self.map.zones:
             numbers[index] = address(zone_table(zone).arrays[column])
-        for index, slot in self.map.numbers:
-            numbers[index] = ranges.number(slot.kind, slot.object, slot.column)
         states = self.states or self._no_states()
         for index, column in self.map.states:
             numbers[index] = states.addresses(column)
@@ -242,7 +269,9 @@ class CallTable:
         for index, column, scratch in self.map.scratch:
             size = greatest(ranges.rows_of(scratch.rows, scratch.constant))
             self.needs[index] = ScratchNeed((name, column), scratch.type, size)
-        if self.is_reused or (
+        if self.is_reused and self.version:
+            self.slots[0] = numbers
+        elif self.is_reused or (
             self.count == 1 and not any(isinstance(n, np.ndarray) for n in numbers)
         ):
             self.slots = np.array([numbers], np.int64)
@@ -325,6 +354,26 @@ class CallTable:
         )
         assert begins is not None
         return RowMarks(begins, covered)
+
+
+def list_numbers(
+    slots: SlotMap, ranges: CallRanges
+) -> Iterator[tuple[int, I64Array | int]]:
+    """List the slots, and the numbers in them, that say what calls cover."""
+    for index, kind, name, column in slots.inputs:
+        yield index, ranges.slices[name].number(kind, column)
+    for index, slot in slots.numbers:
+        yield index, ranges.number(slot.kind, slot.object, slot.column)
+
+
+def list_sizes(
+    slots: SlotMap, ranges: CallRanges
+) -> Iterator[tuple[int, I64Array | int]]:
+    """List the slots of arrays that calls write to, and how many entries they need."""
+    for slot in slots.outputs:
+        yield slot.index, ranges.room(slot)
+    for index, _, scratch in slots.scratch:
+        yield index, ranges.rows_of(scratch.rows, scratch.constant)
 
 
 def join_column(values: Array, flags: Array | None, count: int) -> Column:

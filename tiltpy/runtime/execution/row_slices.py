@@ -12,6 +12,7 @@ from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrays.views import address
 from tiltpy.runtime.execution.call_numbers import N, choose, least, most
 from tiltpy.runtime.execution.key_domains import RowsByKey
+from tiltpy.runtime.execution.traced_numbers import TracedArray, is_traced
 from tiltpy.runtime.ingest.keys import Groups
 from tiltpy.types import ENDLESS
 
@@ -161,11 +162,12 @@ class RowSlices(Generic[N]):
         """`searchsorted` of a time in the slice of each call."""
         if isinstance(self.first, int):
             times_of_slice = times[self.first : self.first + self.count]
-            return int(times_of_slice.searchsorted(wanted, side))
+            row: Any = _search_sorted(times_of_slice, wanted, side)
+            return row if is_traced(row) else int(row)
         stop = self.first + self.count
         if self.keyed:
             return search_slices(times, self.first, stop, wanted, side) - self.first
-        rows: I64Array = times[: self.buffer.n].searchsorted(wanted, side)
+        rows: I64Array = _search_sorted(times[: self.buffer.n], wanted, side)
         return most(least(rows, stop), self.first) - self.first
 
     def _start_of(self, first: N) -> N:
@@ -186,9 +188,21 @@ class RowSlices(Generic[N]):
                 assert_never(buffer.layout)
 
 
+def _search_sorted(times: Any, wanted: Any, side: Literal["left", "right"]) -> Any:
+    """Search times in order, or trace the search."""
+    if isinstance(times, TracedArray):
+        return times.search(wanted, side)
+    return times.searchsorted(wanted, side)
+
+
 def _value_address(rows: RowSlices[Any], column: int) -> Any:
     values = rows.buffer.columns[column].values
-    return address(values) + values.itemsize * rows.here
+    return _address(values) + values.itemsize * rows.here
+
+
+def _address(array: Any) -> Any:
+    """Find the address of an array, or trace it."""
+    return array.address if isinstance(array, TracedArray) else address(array)
 
 
 ROW_NUMBERS: dict[SlotKind, Callable[[RowSlices[Any], int], Any]] = {
@@ -196,10 +210,10 @@ ROW_NUMBERS: dict[SlotKind, Callable[[RowSlices[Any], int], Any]] = {
     SlotKind.START: lambda rows, _: rows.start,
     SlotKind.PERIOD: lambda rows, _: rows.buffer.period,
     SlotKind.BEFORE: lambda rows, _: rows.buffer.before,
-    SlotKind.STARTS: lambda rows, _: address(rows.buffer.starts) + 8 * rows.here,
-    SlotKind.ENDS: lambda rows, _: address(rows.buffer.ends) + 8 * rows.here,
+    SlotKind.STARTS: lambda rows, _: _address(rows.buffer.starts) + 8 * rows.here,
+    SlotKind.ENDS: lambda rows, _: _address(rows.buffer.ends) + 8 * rows.here,
     SlotKind.VALUES: _value_address,
-    SlotKind.VALIDITY: lambda rows, j: address(rows.buffer.columns[j].validity),
+    SlotKind.VALIDITY: lambda rows, j: _address(rows.buffer.columns[j].validity),
     SlotKind.VALIDITY_OFFSET: lambda rows, j: rows.buffer.columns[j].offset + rows.here,
 }
 """What stands in the slots that describe the rows of an input, or their column `j`."""

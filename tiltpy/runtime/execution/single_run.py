@@ -2,7 +2,9 @@
 
 A `TimeRun` chooses kernels, cuts time into chunks and shares calls out among threads,
 which takes longer than to compute a few rows. Here one call computes all that is
-wanted, in the caller's thread, and what it is made with is kept for the next one.
+wanted, in the caller's thread, and what it is made with is kept for the next one: its
+memory, and the formulas of what it covers, compiled once the same form of rows comes
+again.
 """
 
 from collections.abc import Mapping
@@ -15,80 +17,112 @@ from tiltpy.runtime.concurrency.threads import StopWork
 from tiltpy.runtime.execution.call_states import CallStates
 from tiltpy.runtime.execution.call_table import CallTable
 from tiltpy.runtime.execution.kernel import Kernel
+from tiltpy.runtime.execution.range_formulas import RangeFormulas
 from tiltpy.runtime.execution.row_slices import RowSlices
 from tiltpy.runtime.execution.stitch import Stitcher
 from tiltpy.runtime.execution.supports import changes_of
-from tiltpy.runtime.execution.sweep_calls import SweepChunks
+from tiltpy.runtime.execution.sweep_calls import SweepOutput, list_outputs
 from tiltpy.runtime.execution.time_domain import OutputRange, Request, cells_of
 from tiltpy.runtime.execution.visit_bounds import Coverage
+from tiltpy.runtime.execution.visit_warnings import LoopVisits
 from tiltpy.types import TDom
 
 ROOM = 2
-"""Factor by which the array of an output is larger than what is needed at first."""
+"""Factor by which memory of a call is larger than what is needed at first."""
+Rows = Mapping[str, SnapshotBuffer]
+Ranges = Mapping[str, OutputRange]
 
 
 class RepeatedCall:
     """A call of a sweep kernel, with the memory that it keeps from time to time."""
 
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: Kernel, request: Request) -> None:
         self.kernel = kernel
+        self.request = request
         loops = kernel.signature.loops
         self.is_bounded = not any(loop.beyond_rows for loop in loops)
         """True if the rows that it reads bound its visits."""
+        self.is_unbounded = any(loop.is_unbounded for loop in loops)
+        """True if it has windows or looks without a bound."""
         self._scratch = ScratchArrays()
-        self._table: CallTable | None = None
+        self.table: CallTable | None = None
 
-    def make(self, chunks: SweepChunks) -> CallTable:
-        """Make the call. What it wrote is overwritten by the next one."""
-        table = self._table
+    def fill(
+        self, coverage: Coverage[int], strings: Strings, states: CallStates | None
+    ) -> CallTable:
+        """Fill all slots, and allocate what they need."""
+        table = self.table
         if table is None:
-            table = CallTable(
-                self.kernel, chunks.coverage, chunks.strings, chunks.states
-            )
+            table = CallTable(self.kernel, coverage, strings, states)
             table.is_reused = True
-            self._table = table
+            self.table = table
         else:
-            table.move(chunks.coverage, chunks.strings, chunks.states)
+            table.move(coverage, strings, states)
         outputs = self.kernel.signature.outputs
         for slot in table.map.outputs:
             if slot.loop.name not in outputs:
                 table.put_in_scratch(slot)
                 continue
-            room, held = int(chunks.coverage.room(slot)), table.arrays.get(slot.key)
+            room, held = int(coverage.room(slot)), table.arrays.get(slot.key)
             if held is None or len(held.array) < room:
                 table.put_at(slot, allocate(slot.type, ROOM * room), 0)
         table.prepare()
+        for need in table.needs.values():
+            need.size *= ROOM
+        return table
+
+    def make(self, table: CallTable) -> None:
+        """Make the call. What it wrote is overwritten by the next one."""
         flag = stop_flag()
         table.call(self._scratch, flag)
         if flag.is_set:
             raise StopWork
-        return table
 
 
-class SingleRun:
-    """One run of a sweep kernel that is one call.
+class RangeCall:
+    """A repeated call over rows and ranges of one form."""
 
-    It has no more visits than rows, so that nobody has to be warned of them.
-    """
-
-    vector = None
-
-    def __init__(
-        self,
-        call: RepeatedCall,
-        rows: Mapping[str, SnapshotBuffer],
-        strings: Strings,
-        request: Request,
-        ranges: Mapping[str, OutputRange],
-        tdoms: Mapping[str, TDom],
-        states: CallStates | None,
-    ) -> None:
-        self.strings = strings
-        self.ranges = ranges
+    def __init__(self, call: RepeatedCall, tdoms: Mapping[str, TDom]) -> None:
         self._call = call
-        signature = call.kernel.signature
+        self._tdoms = tdoms
+        self._formulas: RangeFormulas | None = None
+        self._is_known = False
+        """True once the form has come."""
+
+    def make(
+        self, rows: Rows, ranges: Ranges, strings: Strings, states: CallStates | None
+    ) -> tuple[CallTable, list[SweepOutput]] | None:
+        """Make the call, unless there are no cells in its ranges."""
+        call, outputs = self._call, None
+        table = call.table
+        if table is not None and table.holds(strings, states):
+            outputs = self._fill_again(table, rows, ranges)
+        if table is None or outputs is None:
+            coverage = self._cover(rows, ranges)
+            if not coverage.cells:
+                return None
+            outputs = list_outputs(coverage)
+            table = call.fill(coverage, strings, states)
+        call.make(table)
+        return table, outputs
+
+    def _fill_again(
+        self, table: CallTable, rows: Rows, ranges: Ranges
+    ) -> list[SweepOutput] | None:
+        """Fill the slots that change; None where all must be filled."""
+        if self._formulas is None:
+            if not self._is_known or self._call.is_unbounded:
+                self._is_known = True
+                return None
+            request = self._call.request
+            self._formulas = RangeFormulas(table, rows, ranges, self._tdoms, request)
+        return self._formulas.fill(table, rows, ranges)
+
+    def _cover(self, rows: Rows, ranges: Ranges) -> Coverage[int]:
+        """Find what the call covers."""
+        signature, request = self._call.kernel.signature, self._call.request
         cells = {
-            name: cells_of(tdoms[name], each.domain, each.low, each.high)
+            name: cells_of(self._tdoms[name], each.domain, each.low, each.high)
             for name, each in ranges.items()
         }
         coverage = Coverage(
@@ -100,13 +134,47 @@ class SingleRun:
             {},
             changes_of(signature, rows, request),
         )
-        self._chunks = SweepChunks(call.kernel, coverage, strings, states)
+        coverage.check_ranked()
+        return coverage
+
+
+class SingleRun:
+    """One run of a sweep kernel that is one call."""
+
+    vector = None
+
+    def __init__(
+        self,
+        call: RangeCall,
+        rows: Rows,
+        strings: Strings,
+        ranges: Ranges,
+        states: CallStates | None,
+    ) -> None:
+        self.strings = strings
+        self.ranges = ranges
+        self._call = call
+        self._rows = rows
+        self._states = states
+
+    def may_visit(self, most: int) -> bool:
+        """Return that no loop makes so many visits: rows bound them, and are few."""
+        del most
+        return False
+
+    def visits(self) -> dict[str, LoopVisits]:
+        """Bound the visits of each loop that goes beyond its rows: there are none."""
+        return {}
 
     def stitch(self, stitchers: Mapping[str, Stitcher]) -> None:
         """Compute what is wanted; each output's piece goes to its stitcher."""
-        if not self._chunks.coverage.cells:
+        made = self._call.make(self._rows, self.ranges, self.strings, self._states)
+        if made is None:
             return
-        table = self._call.make(self._chunks)
-        for _, pieces, cells in self._chunks.results(table):
-            for name, piece in pieces.items():
-                stitchers[name].add(piece, cells.get(name))
+        table, outputs = made
+        for output in outputs:
+            if output.cells.some:
+                written = output.count_snapshots(table)
+                piece = output.snapshots_of(written, 0, self._rows)
+                cells = output.cells if output.may_have_others else None
+                stitchers[output.loop.name].add(piece, cells)

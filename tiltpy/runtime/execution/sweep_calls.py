@@ -1,6 +1,6 @@
 """Chunks that a sweep kernel computes: a call for each."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -69,13 +69,9 @@ class SweepChunks:
         return table
 
     @cached_property
-    def _outputs(self) -> "list[_ChunkOutput]":
+    def _outputs(self) -> "list[SweepOutput]":
         """The outputs of which calls own cells."""
-        return [
-            _ChunkOutput(loop, self.coverage)
-            for loop in self.signature.loops
-            if loop.name in self.coverage.cells and loop.name in self.signature.outputs
-        ]
+        return list_outputs(self.coverage)
 
     def table(
         self, shared: SharedArrays = NO_ARRAYS, states: CallStates | None = None
@@ -85,17 +81,31 @@ class SweepChunks:
 
     def results(self, table: CallTable) -> Iterator[Done]:
         """Return what each call wrote of each output of which it owns cells."""
-        counted = [output.count_snapshots(table) for output in self._outputs]
-        for call in range(self.count):
-            pieces: dict[str, SnapshotBuffer | JoinedRows] = {}
-            cells: dict[str, Cells[int]] = {}
-            for output, snapshots in zip(self._outputs, counted, strict=True):
-                owned = output.cells.of(call)
-                if owned.some:
-                    pieces[output.name] = output.snapshots_of(snapshots, call)
-                    if output.may_have_others:
-                        cells[output.name] = owned
-            yield 1, pieces, cells
+        rows = {name: each.buffer for name, each in self.coverage.slices.items()}
+        return read_results(table, self._outputs, rows)
+
+
+def read_results(
+    table: CallTable,
+    outputs: "Sequence[SweepOutput]",
+    rows: Mapping[str, SnapshotBuffer],
+) -> Iterator[Done]:
+    """Return what each call of a table wrote of outputs, and its cells of them.
+
+    `rows` are those of inputs that the calls read.
+    """
+    counted = [output.count_snapshots(table) for output in outputs]
+    for call in range(table.count):
+        pieces: dict[str, SnapshotBuffer | JoinedRows] = {}
+        cells: dict[str, Cells[int]] = {}
+        for output, snapshots in zip(outputs, counted, strict=True):
+            owned = output.cells.of(call)
+            if owned.some:
+                name = output.loop.name
+                pieces[name] = output.snapshots_of(snapshots, call, rows)
+                if output.may_have_others:
+                    cells[name] = owned
+        yield 1, pieces, cells
 
 
 @record(frozen=True, slots=True, eq=False)
@@ -107,40 +117,39 @@ class _Snapshots:
     copy: bool
 
 
-class _ChunkOutput:
-    """An output as calls write it."""
+@record(frozen=True, slots=True, eq=False)
+class SweepOutput:
+    """An output as calls write it, which own its `cells`.
 
-    def __init__(self, loop: Loop, coverage: Coverage[Any]) -> None:
-        self.loop = loop
-        self.name = loop.name
-        self.cells: Cells[Any] = coverage.cells[loop.name]
-        self.coverage = coverage
-        first, last = coverage.extents[loop.name]
-        owned = self.cells
-        own_alone = coverage.count == 1 and not owned.seam
-        own_alone = own_alone and (first, last) == (owned.first, owned.last)
-        self.may_have_others = not loop.stamped and not own_alone
-        """Whether there may be snapshots of other cells than those that calls own."""
-        self.first: I64Array | int = 0
-        self.stop: I64Array | int = 0
-        if loop.shares_times:
-            self.first, self.stop = coverage.row_range(loop)
+    `may_have_others`: there may be snapshots of other cells than those. `begin` is the
+    first grid point that each call visits, or the first row of those that it visits,
+    up to `stop`, where snapshots have the times of rows.
+    """
+
+    loop: Loop
+    cells: Cells[Any]
+    may_have_others: bool
+    begin: I64Array | int
+    stop: I64Array | int = 0
 
     def count_snapshots(self, table: CallTable) -> _Snapshots:
         """Count the snapshots that the calls of a table wrote."""
-        counts = table.counts(self.name).tolist()
-        values = table.arrays[SlotKind.OUT_VALUES, self.name, 0].array
-        copy = table.is_reused or is_sparse(values, sum(counts))
+        name = self.loop.name
+        if table.is_reused:
+            return _Snapshots(table, [table.view[table.map.counts[name]]], copy=True)
+        counts = table.counts(name).tolist()
+        values = table.arrays[SlotKind.OUT_VALUES, name, 0].array
+        copy = is_sparse(values, sum(counts))
         return _Snapshots(table, counts, copy)
 
     def snapshots_of(
-        self, snapshots: _Snapshots, call: int
+        self, snapshots: _Snapshots, call: int, rows: Mapping[str, SnapshotBuffer]
     ) -> SnapshotBuffer | JoinedRows:
         """Return the snapshots of a call, of a row object those that it owns."""
-        piece = self._piece_of(snapshots, call)
+        piece = self._piece_of(snapshots, call, rows)
         if isinstance(piece, JoinedRows) or not self.loop.stamped:
             return piece
-        before = self.coverage.slices[self.loop.reads[0].object].buffer.before
+        before = rows[self.loop.reads[0].object].before
         owned = self.cells.of(call)
         starts, _ = piece.times()
         first, stop = starts.searchsorted(
@@ -149,17 +158,15 @@ class _ChunkOutput:
         return replace(piece.slice(int(first), int(stop)), row_object=True)
 
     def _piece_of(
-        self, snapshots: _Snapshots, call: int
+        self, snapshots: _Snapshots, call: int, rows: Mapping[str, SnapshotBuffer]
     ) -> SnapshotBuffer | JoinedRows:
         """Return the snapshots that a call wrote."""
         table, copy = snapshots.table, snapshots.copy
         loop, count = self.loop, snapshots.counts[call]
         payload = table.payload(loop, call, count, copy=copy)
         if loop.shares_times:
-            rows = self.coverage.slices[loop.reads[0].object]
-            begin = item(rows.first, call)
-            first, stop = item(self.first, call), item(self.stop, call)
-            source = rows.buffer.slice(begin + first, begin + stop)
+            first, stop = item(self.begin, call), item(self.stop, call)
+            source = rows[loop.reads[0].object].slice(first, stop)
             if not loop.distinct:
                 return source.with_columns(payload)
             marks = table.marks(loop, call, source.n)
@@ -167,13 +174,36 @@ class _ChunkOutput:
             return JoinedRows(source, marks, count, payload)
         if loop.implicit_times:
             period = loop.tdom.precision
-            start = item(self.coverage.extents[loop.name][0], call) - period
+            start = item(self.begin, call) - period
             layout = TimeLayout.SAMPLED
             return SnapshotBuffer(layout, count, start, period, None, None, payload)
-        starts, ends = (
+        starts, ends = [
             table.arrays[kind, loop.name, 0].of(call, count, copy=copy).view(np.int64)
             for kind in TIMES
-        )
+        ]
         layout = TimeLayout.OVERLAPPING if loop.stamped else TimeLayout.INTERVALS
         fifo = not loop.stamped
         return SnapshotBuffer(layout, count, 0, 1, starts, ends, payload, fifo)
+
+
+def list_outputs(coverage: Coverage[Any]) -> list[SweepOutput]:
+    """List the outputs of which calls own cells."""
+    outputs = coverage.signature.outputs
+    return [
+        _output_of(loop, coverage)
+        for loop in coverage.signature.loops
+        if loop.name in coverage.cells and loop.name in outputs
+    ]
+
+
+def _output_of(loop: Loop, coverage: Coverage[Any]) -> SweepOutput:
+    owned = coverage.cells[loop.name]
+    first, last = coverage.extents[loop.name]
+    own_alone = coverage.count == 1 and not owned.seam
+    own_alone = own_alone and (first, last) == (owned.first, owned.last)
+    may_have_others = not loop.stamped and not own_alone
+    if not loop.shares_times:
+        return SweepOutput(loop, owned, may_have_others, first)
+    begin, stop = coverage.row_range(loop)
+    before = coverage.slices[loop.reads[0].object].first
+    return SweepOutput(loop, owned, may_have_others, before + begin, before + stop)

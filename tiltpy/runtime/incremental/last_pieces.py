@@ -10,7 +10,7 @@ from tiltpy.runtime.arrays.bitmap_snapshots import BitmapSnapshots
 from tiltpy.runtime.arrays.dictionary import Strings
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer, pack_validity
 from tiltpy.runtime.execution.stitch import Piece, events_of, with_times
-from tiltpy.types import STRING, Type, columns
+from tiltpy.types import STRING, Scalar, Type, columns
 
 
 def split_last(
@@ -25,7 +25,7 @@ def split_last(
     if isinstance(piece, BitmapSnapshots):
         return [], replace(piece, columns=encoded)
     piece = with_times(piece).with_columns(encoded)
-    last = _copy_row(piece, piece.n - 1, high)
+    last = _copy_row(piece, encoded, piece.n - 1, high)
     return ([piece.slice(0, piece.n - 1)] if piece.n > 1 else []), last
 
 
@@ -52,11 +52,11 @@ def split_at(
             break
         end = int(ends[count - 1])
         if end > through or (end == through and not behind):
-            encoded = rows.with_columns(_with_strings(rows, type, strings))
             if count > 1:
                 closed.append(rows.slice(0, count - 1))
-            return closed, _copy_row(encoded, count - 1, through)
-        closed.append(rows.slice(0, count))
+            columns = _with_strings(rows, type, strings)
+            return closed, _copy_row(rows, columns, count - 1, through)
+        closed.append(rows if count == rows.n else rows.slice(0, count))
     return closed, None
 
 
@@ -69,6 +69,8 @@ def _ends_before(snapshots: Piece, time: int) -> bool:
 
 def _with_strings(snapshots: Piece, type: Type, strings: Strings) -> tuple[Column, ...]:
     """Give the columns of strings their dictionary."""
+    if isinstance(type, Scalar) and type != STRING:
+        return snapshots.columns
     pairs = zip(columns(type), snapshots.columns, strict=True)
     return tuple(
         replace(column, strings=column.strings or strings)
@@ -78,15 +80,20 @@ def _with_strings(snapshots: Piece, type: Type, strings: Strings) -> tuple[Colum
     )
 
 
-def _copy_row(rows: SnapshotBuffer, number: int, high: int) -> SnapshotBuffer:
-    """Copy a row that ends at `high`, at the latest."""
+def _copy_row(
+    rows: SnapshotBuffer, columns: Sequence[Column], number: int, high: int
+) -> SnapshotBuffer:
+    """Copy a row with other columns; it ends at `high`, at the latest."""
     start, end = rows.row(number)
-    columns = tuple(_copied(one.slice(number, 1)) for one in rows.columns)
+    copied = tuple([_copy_value(column, number) for column in columns])
     starts, ends = np.array([start]), np.array([min(end, high)])
-    return SnapshotBuffer(TimeLayout.INTERVALS, 1, start, 0, starts, ends, columns)
+    return SnapshotBuffer(TimeLayout.INTERVALS, 1, start, 0, starts, ends, copied)
 
 
-def _copied(row: Column) -> Column:
-    """One row that keeps no other memory."""
-    validity = None if row.validity is None else pack_validity(row.valid(1))
-    return Column(row.values.copy(), validity, strings=row.strings)
+def _copy_value(column: Column, row: int) -> Column:
+    """Make a column of one row that keeps no other memory."""
+    values = column.values[row : row + 1].copy()
+    if column.validity is None:
+        return Column(values, strings=column.strings)
+    validity = pack_validity(column.slice(row, 1).valid(1))
+    return Column(values, validity, strings=column.strings)

@@ -7,13 +7,13 @@ output's unit is not the tick.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from tiltpy import arrow_functions as pc
 from tiltpy.costs import DEFAULT_COSTS
+from tiltpy.lean_dataclass import record
 from tiltpy.runtime.arrays.dictionary import Strings, split_to_fit
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
 from tiltpy.runtime.arrays.views import arrow_type, column_array
@@ -27,7 +27,7 @@ from tiltpy.runtime.results.keyed_bitmaps import KeyedBitmaps
 from tiltpy.types import ENDLESS, STRING, Scalar, Struct, Type, columns
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class OutputRows:
     """The snapshots of an output in pieces, and the keys that they are of, if any."""
 
@@ -75,7 +75,7 @@ class LazyRows:
         return LazyRows, (self.rows,)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class TableFormat:
     """The conversion of an output's snapshots to columns of a table.
 

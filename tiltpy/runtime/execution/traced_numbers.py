@@ -1,0 +1,277 @@
+"""TracedNumber arithmetic: what calls cover, as a function compiled from its formulas.
+
+The extents of a call follow from few numbers by formulas that are the same for each
+call over rows of one form (`loop_extents`, `visit_bounds`). Evaluated once over traced
+numbers, they leave straight-line code for all the others. A traced number has a value,
+too: where Python asks for a truth, the trace goes on as that value says, and the code
+gives up, returning None, where it would say otherwise.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tiltpy.abi.layouts import TimeLayout
+from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
+from tiltpy.runtime.arrays.views import address
+
+Operand = Any
+"""A traced number, or one that is the same in every call."""
+
+
+class Trace:
+    """The operations of formulas, in order, each once."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[str, TracedNumber] = {}
+        self._lines: list[tuple[str, str, tuple[str, ...]]] = []
+        """Of each operation its name, its text, and the names that it uses."""
+
+    def name(self, text: str, value: Any, *uses: Operand) -> "TracedNumber":
+        """Name the value of an expression that uses some operands."""
+        known = self._nodes.get(text)
+        if known is None:
+            known = self._nodes[text] = TracedNumber(
+                self, f"v{len(self._lines)}", value
+            )
+            self._lines.append((known.text, text, names_of(uses)))
+        return known
+
+    def guard(self, truth: "TracedNumber") -> bool:
+        """Have the code go on only where a truth is as it is here."""
+        value = bool(truth.value)
+        if not truth.is_known:
+            text = f"if {'not ' if value else ''}{truth.text}: return None"
+            self._lines.append(("", text, (truth.text,)))
+            truth.is_known = True
+        return value
+
+    def compile(
+        self,
+        arguments: Sequence[str],
+        results: Sequence[Operand],
+        stores: Sequence[tuple[str, Operand]],
+    ) -> Callable[..., tuple[Any, ...] | None]:
+        """Compile a function that makes stores and returns results, or gives up."""
+        needed = {*names_of(results), *names_of([value for _, value in stores])}
+        lines: list[str] = []
+        for name, text, uses in reversed(self._lines):
+            if name == "" or name in needed:
+                needed.update(uses)
+                lines.append(f"{name} = {text}" if name else text)
+        lines.reverse()
+        lines += [f"{target} = {text_of(value)}" for target, value in stores]
+        lines.append(f"return ({''.join(f'{text_of(each)}, ' for each in results)})")
+        body = "\n ".join(lines)
+        known: dict[str, Any] = {"address": address}
+        exec(f"def traced({', '.join(arguments)}):\n {body}", known)  # noqa: S102
+        compiled: Callable[..., tuple[Any, ...] | None] = known["traced"]
+        return compiled
+
+
+class TracedNumber:
+    """A number, or a truth, whose operations leave a trace."""
+
+    __slots__ = ("is_known", "text", "trace", "value")
+    __array_ufunc__ = None
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, trace: Trace, text: str, value: Any) -> None:
+        self.trace = trace
+        self.text = text
+        self.value = value
+        self.is_known = False
+        """True for a truth that the code has checked."""
+
+    def __bool__(self) -> bool:
+        return self.trace.guard(self)
+
+    def _operate(self, sign: str, left: Operand, right: Operand) -> "TracedNumber":
+        value = _OPERATIONS[sign](value_of(left), value_of(right))
+        text = f"{text_of(left)} {sign} {text_of(right)}"
+        return self.trace.name(text, value, left, right)
+
+    def __neg__(self) -> "TracedNumber":
+        return self.trace.name(f"-{self.text}", -self.value, self)
+
+    def __add__(self, other: Operand) -> "TracedNumber":
+        return self if _is(other, 0) else self._operate("+", self, other)
+
+    def __radd__(self, other: Operand) -> "TracedNumber":
+        return self if _is(other, 0) else self._operate("+", other, self)
+
+    def __sub__(self, other: Operand) -> "TracedNumber":
+        return self if _is(other, 0) else self._operate("-", self, other)
+
+    def __rsub__(self, other: Operand) -> "TracedNumber":
+        return self._operate("-", other, self)
+
+    def __mul__(self, other: Operand) -> "TracedNumber":
+        return self if _is(other, 1) else self._operate("*", self, other)
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, other: Operand) -> "TracedNumber":
+        return self if _is(other, 1) else self._operate("//", self, other)
+
+    def __mod__(self, other: Operand) -> Any:
+        return 0 if _is(other, 1) else self._operate("%", self, other)
+
+    def __lt__(self, other: Operand) -> "TracedNumber":
+        return self._operate("<", self, other)
+
+    def __le__(self, other: Operand) -> "TracedNumber":
+        return self._operate("<=", self, other)
+
+    def __gt__(self, other: Operand) -> "TracedNumber":
+        return self._operate(">", self, other)
+
+    def __ge__(self, other: Operand) -> "TracedNumber":
+        return self._operate(">=", self, other)
+
+    def __eq__(self, other: object) -> "TracedNumber":  # type: ignore[override]
+        return self._operate("==", self, other)
+
+    def __ne__(self, other: object) -> "TracedNumber":  # type: ignore[override]
+        return self._operate("!=", self, other)
+
+
+_OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "+": lambda left, right: left + right,
+    "-": lambda left, right: left - right,
+    "*": lambda left, right: left * right,
+    "//": lambda left, right: left // right,
+    "%": lambda left, right: left % right,
+    "<": lambda left, right: left < right,
+    "<=": lambda left, right: left <= right,
+    ">": lambda left, right: left > right,
+    ">=": lambda left, right: left >= right,
+    "==": lambda left, right: left == right,
+    "!=": lambda left, right: left != right,
+}
+
+
+def _is(operand: Operand, number: int) -> bool:
+    return isinstance(operand, int) and operand == number
+
+
+def text_of(operand: Operand) -> str:
+    """Write an operand."""
+    if isinstance(operand, TracedNumber | TracedArray):
+        return operand.text
+    assert isinstance(operand, int), f"no number: {operand!r}"
+    return f"({int(operand)})" if operand < 0 else str(int(operand))
+
+
+def value_of(operand: Operand) -> Any:
+    """Find the value of an operand."""
+    return operand.value if isinstance(operand, TracedNumber) else operand
+
+
+def names_of(operands: Sequence[Operand]) -> tuple[str, ...]:
+    """List the names of traced operands."""
+    return tuple(
+        [each.text for each in operands if isinstance(each, TracedNumber | TracedArray)]
+    )
+
+
+def is_traced(*operands: Operand) -> bool:
+    """Tell whether any operand is traced."""
+    return any(isinstance(each, TracedNumber) for each in operands)
+
+
+def select(condition: Operand, this: Operand, that: Operand) -> Any:
+    """Trace one operand where a condition holds, the other elsewhere."""
+    if not isinstance(condition, TracedNumber) or condition.is_known:
+        return this if value_of(condition) else that
+    if text_of(this) == text_of(that):
+        return this
+    value = value_of(this) if condition.value else value_of(that)
+    text = f"{text_of(this)} if {condition.text} else {text_of(that)}"
+    return condition.trace.name(text, value, this, condition, that)
+
+
+class TracedArray:
+    """An array of an input, whose items are traced."""
+
+    def __init__(self, trace: Trace, text: str, array: Any) -> None:
+        self.trace = trace
+        self.text = text
+        self.array = array
+        self.itemsize = array.itemsize
+
+    def __getitem__(self, item: Operand) -> Any:
+        if isinstance(item, slice):
+            assert _is(item.start or 0, 0)
+            part = self.array[: value_of(item.stop)]
+            named = self.trace.name(
+                f"{self.text}[:{text_of(item.stop)}]", 0, self, item.stop
+            )
+            return TracedArray(self.trace, named.text, part)
+        text = f"int({self.text}[{text_of(item)}])"
+        return self.trace.name(text, int(self.array[value_of(item)]), self, item)
+
+    def search(self, wanted: Operand, side: str = "left") -> TracedNumber:
+        """Trace the search of a time."""
+        value = int(self.array.searchsorted(value_of(wanted), side))
+        text = f"int({self.text}.searchsorted({text_of(wanted)}, {side!r}))"
+        return self.trace.name(text, value, self, wanted)
+
+    @property
+    def address(self) -> TracedNumber:
+        """The address of its first item."""
+        return self.trace.name(f"address({self.text})", address(self.array), self)
+
+
+class TracedColumn:
+    """A payload column of an input."""
+
+    def __init__(self, trace: Trace, text: str, column: Any) -> None:
+        self.values = _array(trace, f"{text}.values", column.values)
+        self.validity = _array(trace, f"{text}.validity", column.validity)
+        self.offset = trace.name(f"{text}.offset", column.offset)
+
+
+class TracedBuffer:
+    """A snapshot buffer of an input, the form of which is fixed."""
+
+    def __init__(self, trace: Trace, text: str, buffer: SnapshotBuffer) -> None:
+        self.layout = buffer.layout
+        self.fifo = buffer.fifo
+        self.points = buffer.points
+        self.row_object = buffer.row_object
+        self.before = buffer.before
+        self.period = buffer.period
+        self.n = trace.name(f"{text}.n", buffer.n)
+        self.start = trace.name(f"{text}.start", buffer.start)
+        self.starts = _array(trace, f"{text}.starts", buffer.starts)
+        self.ends = _array(trace, f"{text}.ends", buffer.ends)
+        self.columns = [
+            TracedColumn(trace, f"{text}.columns[{number}]", column)
+            for number, column in enumerate(buffer.columns)
+        ]
+        self._trace, self._text, self._buffer = trace, text, buffer
+
+    def ordered_ends(self) -> Any:
+        """Return the ends in order."""
+        ends = self._buffer.ordered_ends()
+        return _array(self._trace, f"{self._text}.ordered_ends()", ends)
+
+
+def _array(trace: Trace, text: str, array: Any) -> Any:
+    if array is None:
+        return None
+    named = trace.name(text, 0)
+    return TracedArray(trace, named.text, array)
+
+
+def form_of(buffer: SnapshotBuffer) -> tuple[TimeLayout, int, bool, bool, int, Any]:
+    """Find what a trace over a buffer takes for granted."""
+    validity = [column.validity is None for column in buffer.columns]
+    return (
+        buffer.layout,
+        buffer.period,
+        buffer.fifo,
+        buffer.points,
+        buffer.before,
+        tuple(validity),
+    )
