@@ -42,7 +42,7 @@ class Domain:
 EMPTY = Domain(0, 0)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True, eq=False)
 class OutputRange:
     """A time range of an output to compute: cells with grid points in `(low, high]`.
 

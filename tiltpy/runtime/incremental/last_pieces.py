@@ -38,16 +38,17 @@ def split_at(
     on there; without them if it ends at that time. `strings` is as in `split_last`.
     """
     closed: list[Piece] = []
+    last = len(pieces) - 1
     for number, each in enumerate(pieces):
         if not each.n:
             continue
         piece = events_of(each, type)
-        if number + 1 < len(pieces) and _ends_before(piece, through):
+        if number < last and _ends_before(piece, through):
             closed.append(piece)
             continue
         rows = with_times(piece)
         starts, ends = rows.times()
-        count = int(starts[: rows.n].searchsorted(through))
+        count = int(starts.searchsorted(through))
         if not count:
             break
         end = int(ends[count - 1])
@@ -86,8 +87,9 @@ def _copy_row(
     """Copy a row with other columns; it ends at `high`, at the latest."""
     start, end = rows.row(number)
     copied = tuple([_copy_value(column, number) for column in columns])
-    starts, ends = np.array([start]), np.array([min(end, high)])
-    return SnapshotBuffer(TimeLayout.INTERVALS, 1, start, 0, starts, ends, copied)
+    times = np.array((start, min(end, high)))
+    layout = TimeLayout.INTERVALS
+    return SnapshotBuffer(layout, 1, start, 0, times[:1], times[1:], copied)
 
 
 def _copy_value(column: Column, row: int) -> Column:
