@@ -6,7 +6,7 @@ with new rows, and those for which the clock has come to a time that they wait f
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
 
@@ -22,7 +22,7 @@ from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrow.timestamps import OutputStamp
 from tiltpy.runtime.execution.call_states import CallStates, encode_rows
 from tiltpy.runtime.execution.kernel import Kernels
-from tiltpy.runtime.execution.key_domains import LATEST, KeyedRanges, RowsByKey
+from tiltpy.runtime.execution.key_domains import KeyedRanges, RowsByKey
 from tiltpy.runtime.execution.output_group import OutputGroup
 from tiltpy.runtime.execution.run_options import RunOptions
 from tiltpy.runtime.execution.time_domain import OutputRange, Request
@@ -30,6 +30,7 @@ from tiltpy.runtime.execution.visit_warnings import Announcement
 from tiltpy.runtime.ingest.key_dictionary import KeyDictionary
 from tiltpy.runtime.ingest.keys import Groups, Keys, align
 from tiltpy.runtime.ingest.read_input import InputRows
+from tiltpy.runtime.ingest.ungrouped_rows import UngroupedRows
 from tiltpy.runtime.ingest.visible_rows import visible_groups, visible_rows
 from tiltpy.runtime.keyed.held_rows import HeldRows
 from tiltpy.runtime.keyed.join import gather_keys, no_rows
@@ -43,7 +44,7 @@ from tiltpy.runtime.results.output_table import OutputTable
 from tiltpy.types import Boundary, Type
 
 Bounds = tuple[int, int]
-Rows = SnapshotBuffer | Sequence[InputRows]
+Rows = SnapshotBuffer | Sequence[InputRows | UngroupedRows]
 """All rows of an input that ranges look at; of one by key those that came since the
 last evaluation, in batches."""
 
@@ -60,6 +61,14 @@ class KeyedState:
     outputs: Mapping[str, KeyProgress]
     bounds: dict[str, Bounds]
     states: KeyStates | None = None
+    _slots: I64Array = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    def number(self, codes: I64Array) -> I64Array:
+        """Number some keys: what is returned has the number of each at its code."""
+        if len(self._slots) < len(self.keys):
+            self._slots = np.zeros(2 * len(self.keys), np.int64)
+        self._slots[codes] = np.arange(len(codes))
+        return self._slots
 
     def grow(self) -> None:
         """Make room for new keys."""
@@ -169,6 +178,7 @@ class KeyedEngine:
                 buffers[name] = each
             else:
                 (read,) = each
+                assert isinstance(read, InputRows)
                 assert read.keys is not None
                 assert read.groups is not None
                 by_key[name] = read.keys, read.groups
@@ -185,6 +195,33 @@ class KeyedEngine:
         states: CallStates | None = None,
     ) -> KeyedRun:
         """Plan a run over rows of the same keys, which goes on from any `states`."""
+        rows, strings = self._encode(rows, states)
+        return self._plan_run(keys, rows, strings, ranges, states)
+
+    def _plan_run(
+        self,
+        keys: Keys,
+        rows: Mapping[str, RowsByKey],
+        strings: Strings,
+        ranges: Mapping[str, KeyedRanges] | None,
+        states: CallStates | None,
+    ) -> KeyedRun:
+        return KeyedRun(
+            self.group.query,
+            self.group.compile_for,
+            rows,
+            keys,
+            strings,
+            self.request,
+            self.options,
+            ranges,
+            states,
+        )
+
+    def _encode(
+        self, rows: Mapping[str, RowsByKey], states: CallStates | None
+    ) -> tuple[Mapping[str, RowsByKey], Strings]:
+        """Make rows what kernels read: without hidden ones, with one dictionary."""
         if states is not None:
             rows = {name: each.as_overlapping() for name, each in rows.items()}
         buffers = _buffers(rows)
@@ -193,17 +230,7 @@ class KeyedEngine:
             rows = {n: _visible(r) if n in hiding else r for n, r in rows.items()}
             buffers = _buffers(rows)
         coded, strings = encode_rows(self.group.vocabulary, buffers, states)
-        return KeyedRun(
-            self.group.query,
-            self.group.compile_for,
-            {name: _with_rows(rows[name], buffer) for name, buffer in coded.items()},
-            keys,
-            strings,
-            self.request,
-            self.options,
-            ranges,
-            states,
-        )
+        return {n: _with_rows(rows[n], buffer) for n, buffer in coded.items()}, strings
 
     def _announce(self, run: KeyedRun) -> None:
         if self.announcement is not None and run.beyond_rows:
@@ -265,15 +292,15 @@ class KeyedEngine:
         others = receive(rows, state)
         codes, keys = state.keys.sort(_list_touched(ranges, state))
         count = len(codes)
-        slots = np.zeros(len(state.keys), np.int64)
-        slots[codes] = np.arange(count)
+        slots = state.number(codes)
         held, edges, heads = {}, {}, {}
         for name, each in state.held.items():
-            held[name], ended, heads[name] = each.take(codes, slots)
-            edges[name] = RowEdges.of(held[name], points=each.points)
+            taken = each.take(codes, slots)
+            held[name], heads[name] = taken.rows, taken.heads
+            edges[name] = RowEdges.of(taken.rows, points=each.points)
             for progress in state.outputs.values():
                 if name in progress.reach:
-                    progress.extend(codes, np.full(count, LATEST), ended)
+                    progress.extend(codes, taken.firsts, taken.lasts)
         plans = {}
         for name, progress in state.outputs.items():
             if not progress.finished:
@@ -311,14 +338,16 @@ class KeyedEngine:
         states: CallStates | None,
     ) -> tuple[dict[str, tuple[KeyedSnapshots, dict[int, int]]], Strings]:
         """Compute what is planned of each output, and the ends of what goes on."""
-        made: dict[str, tuple[KeyedSnapshots, dict[int, int]]] = {
-            name: (no_rows(state.outputs[name].definition.type, len(keys)), {})
-            for name in plans
-        }
-        wanted = {n: p.ranges for n, p in plans.items() if p.ranges.nonempty.any()}
+        made: dict[str, tuple[KeyedSnapshots, dict[int, int]]] = {}
+        wanted = {}
+        for name, plan in plans.items():
+            if plan.ranges.nonempty.any():
+                wanted[name] = plan.ranges
+            else:
+                made[name] = no_rows(state.outputs[name].definition.type, len(keys)), {}
         if not wanted:
             return made, NO_STRINGS
-        rows: dict[str, RowsByKey] = {
+        rows: Mapping[str, RowsByKey] = {
             declared.name: others[declared.name]
             if declared.name in others
             else state.held[declared.name].groups(
@@ -326,14 +355,30 @@ class KeyedEngine:
             )
             for declared in self.group.query.inputs
         }
-        run = self.run_over(keys, rows, wanted, states)
-        self._announce(run)
-        for name, snapshots in run.run().items():
-            of = state.outputs[name].definition.type
-            made[name] = gather_keys(snapshots, len(keys), of, run.strings)
+        rows, strings = self._encode(rows, states)
+        few = self.run_few(rows, strings, wanted, states)
+        if few is not None:
+            made.update({name: (snapshots, {}) for name, snapshots in few.items()})
+        else:
+            run = self._plan_run(keys, rows, strings, wanted, states)
+            self._announce(run)
+            for name, snapshots in run.run().items():
+                of = state.outputs[name].definition.type
+                made[name] = gather_keys(snapshots, len(keys), of, strings)
         if states is not None:
-            states.keep(run.strings)
-        return made, run.strings
+            states.keep(strings)
+        return made, strings
+
+    def run_few(
+        self,
+        rows: Mapping[str, RowsByKey],
+        strings: Strings,
+        ranges: Mapping[str, KeyedRanges],
+        states: CallStates | None,
+    ) -> Mapping[str, KeyedSnapshots] | None:
+        """Compute ranges of few rows, where there is a shorter way than a run."""
+        del rows, strings, ranges, states
+        return None
 
 
 def receive(rows: Mapping[str, Rows], state: KeyedState) -> dict[str, SnapshotBuffer]:
@@ -347,7 +392,7 @@ def receive(rows: Mapping[str, Rows], state: KeyedState) -> dict[str, SnapshotBu
                 start, end = state.bounds.get(name, bounds)
                 state.bounds[name] = start, max(end, bounds[1])
             continue
-        spans = state.held[name].receive(each)
+        spans = [*state.held[name].receive(each)]
         state.grow()
         for progress in state.outputs.values():
             if name in progress.reach:

@@ -168,6 +168,7 @@ class KeyedPart:
 
     prompt = False
     """True where every key is computed as far as the clock."""
+    make_engine: type[KeyedEngine] = KeyedEngine
 
     def __init__(
         self,
@@ -177,7 +178,7 @@ class KeyedPart:
         announcement: Announcement,
     ) -> None:
         self.group = group
-        self.engine = KeyedEngine(group, request, options, announcement)
+        self.engine = self.make_engine(group, request, options, announcement)
         _, optimized = optimize(group.query)[-1]
         self.traits = find_key_traits(optimized, find_open_ends(group.query))
         self.needs_all_keys = not all(each.sparse for each in self.traits.values())

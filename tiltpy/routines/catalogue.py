@@ -40,6 +40,18 @@ How many snapshots and keys there are; starts and ends in order; for each key it
 most an entry for each snapshot and one for each key: starts, ends, the number of each
 snapshot; and the counts of the keys, and of the snapshots that go on behind a range.
 """
+CLOSE_KEYS = Routine("snapshots closed by key")
+"""Snapshots of keys that are final, and those that may go on.
+
+How many keys there are, and how many open snapshots. The counts of the snapshots that
+were made, by key, their starts and ends; those of the open ones, at most one for each
+key. For each key the seam before which the first that was made began where it is the
+open one, the time up to which all was computed, the end of its domain, and up to when
+its open snapshot goes on anyway. Then what is written, for the final snapshots and the
+ones that stay open: counts by key, starts, ends, and their numbers among the open
+snapshots of before and then those that were made; at last for each key whether its
+last snapshot goes on behind the domain, and whether that is open.
+"""
 LAY_OUT_KEYS = Routine("time ranges of concatenated keys")
 """Shifts of keys to time ranges behind one another, at multiples of a precision.
 

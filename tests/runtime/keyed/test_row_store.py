@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tiltpy.runtime.arrays.snapshot_buffer import Column, pack_validity
+from tiltpy.runtime.keyed.row_arena import RowArena
 from tiltpy.runtime.keyed.row_store import RowStore
 from tiltpy.runtime.keyed.snapshots import KeyedSnapshots
 from tiltpy.types import F64
@@ -39,11 +40,14 @@ def list_rows(rows: KeyedSnapshots) -> list[Rows]:
     ]
 
 
+@pytest.mark.parametrize("make", [RowStore, RowArena])
 @pytest.mark.parametrize("seed", range(20))
-def test_keys_get_back_what_was_put_there(seed: int) -> None:
-    """And few segments are left, with little in them that was taken."""
+def test_keys_get_back_what_was_put_there(
+    seed: int, make: type[RowStore | RowArena]
+) -> None:
+    """And few rows are left that were taken."""
     random, numbers = Random(seed), iter(range(10**6))  # noqa: S311
-    store, kept = RowStore(F64), dict[int, Rows]()
+    store, kept = make(F64), dict[int, Rows]()
     known = 0
     for _ in range(60):
         known += random.choice((0, 0, 1, 7))

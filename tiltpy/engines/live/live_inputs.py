@@ -16,6 +16,7 @@ from tiltpy.runtime.incremental.state import (
     buffer_bytes,
 )
 from tiltpy.runtime.ingest.read_input import InputRows
+from tiltpy.runtime.ingest.ungrouped_rows import UngroupedRows
 
 FEW_ROWS = 64
 """Rows that may stay whether they are needed or not."""
@@ -47,7 +48,8 @@ class LiveBuffer(UnkeyedSource):
     def layout(self) -> Layout:
         return self.rows().abi_layout()
 
-    def add(self, rows: InputRows) -> None:
+    def add(self, rows: InputRows | UngroupedRows) -> None:
+        assert isinstance(rows, InputRows)
         self._held.append(rows.buffer)
 
     def receive_settled(self) -> None:
@@ -121,8 +123,6 @@ def list_stamped(pieces: Sequence[TimedRows]) -> list[StampedRows] | None:
 class LiveKeyedBuffer(KeyedInputBuffer):
     """Rows by key that came since an engine took the rows before."""
 
-    may_drop = True
-
     def __init__(self, source: LiveSource) -> None:
         super().__init__(source.declared, source, _ignore)
         self.source = source
@@ -130,6 +130,11 @@ class LiveKeyedBuffer(KeyedInputBuffer):
     def receive_settled(self) -> None:
         """Take the rows that are settled."""
         self.receive(self.source.pull())
+
+    @property
+    def may_drop(self) -> bool:
+        """Return whether there are rows that no engine has taken."""
+        return self.is_waiting
 
     @property
     def domain(self) -> tuple[int, int] | None:

@@ -17,6 +17,7 @@ from tiltpy.calendars import end_of_cell
 from tiltpy.engines.engine import Evaluation, RunState
 from tiltpy.engines.keyed_engine import KeyedEvaluation
 from tiltpy.engines.live.prompt_engine import PromptEngine
+from tiltpy.engines.live.prompt_keyed_engine import PromptKeyedEngine
 from tiltpy.engines.stream_parts import KeyedPart, UnkeyedPart
 from tiltpy.errors import QueryError, TiltError
 from tiltpy.forks import cached_property
@@ -102,6 +103,7 @@ class PromptKeyedPart(KeyedPart):
     """Outputs by key."""
 
     prompt = True
+    make_engine = PromptKeyedEngine
 
     def open(self, inputs: Mapping[str, InputSource]) -> None:
         """Take the inputs that the outputs refer to, and check that they can be."""

@@ -5,6 +5,7 @@ from functools import partial
 
 from tiltpy.loops.nodes import LoopKernel
 from tiltpy.routines.kernels.append_to_runs import build_append
+from tiltpy.routines.kernels.close_keys import build_close
 from tiltpy.routines.kernels.count_inversions import build_inversions
 from tiltpy.routines.kernels.cut_by_key import build_cut_by_key
 from tiltpy.routines.kernels.cut_heads import build_release
@@ -23,6 +24,7 @@ BUILDERS: Mapping[str, Callable[[], LoopKernel]] = {
     "times of runs of cells": build_runs,
     "selected entries": build_selection,
     "snapshots cut by key": build_cut_by_key,
+    "snapshots closed by key": build_close,
     "time ranges of concatenated keys": build_layout,
     "times shifted by key": partial(build_shifts, points=False),
     "points shifted by key": partial(build_shifts, points=True),

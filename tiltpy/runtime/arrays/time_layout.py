@@ -14,7 +14,12 @@ import numpy as np
 from tiltpy.abi.layouts import TimeLayout
 from tiltpy.runtime.arrays.block_passes import any_block
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
-from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer, cache_blocks
+from tiltpy.runtime.arrays.snapshot_buffer import (
+    CACHE_BLOCK,
+    Column,
+    SnapshotBuffer,
+    cache_blocks,
+)
 from tiltpy.runtime.concurrency.workers import map_portions
 from tiltpy.types import MAX_OFFSET
 
@@ -109,10 +114,33 @@ def lay_out(
     return SnapshotBuffer(layout, len(starts), first, 0, starts, ends, columns, fifo)
 
 
+def lay_out_apart(
+    starts: Times, ends: Times, columns: tuple[Column, ...], breaks: Breaks = NO_BREAKS
+) -> SnapshotBuffer:
+    """Make a buffer of one row or more that has the start and the end of each row.
+
+    As `lay_out`, of few rows: a tighter layout would save a kernel nothing, and rows to
+    come may not have it.
+    """
+    left = ends[:-1]
+    below, layout, fifo = left > starts[1:], TimeLayout.INTERVALS, True
+    below[breaks - 1] = False
+    if below.any():
+        layout = TimeLayout.OVERLAPPING
+        below = left > ends[1:]
+        below[breaks - 1] = False
+        fifo = not below.any()
+    return SnapshotBuffer(
+        layout, len(starts), int(starts[0]), 0, starts, ends, columns, fifo
+    )
+
+
 def _classify_neighbours(
     starts: Times, ends: Times, breaks: Breaks
 ) -> tuple[TimeLayout, bool]:
     """Find how each row meets the next one, and whether the ends are in order."""
+    if len(starts) <= CACHE_BLOCK:
+        return _classify_portion(starts, ends, breaks, slice(0, len(starts) - 1))
     found = map_portions(
         lambda rows: _classify_portion(starts, ends, breaks, rows), len(starts) - 1
     )

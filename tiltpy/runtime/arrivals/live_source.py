@@ -5,7 +5,7 @@ row to come stands before them. Those alone are handed to the outputs, in order 
 and arrival. The others wait.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,6 +22,7 @@ from tiltpy.runtime.arrivals.reorder import ReorderBuffer
 from tiltpy.runtime.arrivals.waiting_rows import TimedRows
 from tiltpy.runtime.arrow.timestamps import PLAIN_TICKS
 from tiltpy.runtime.ingest.read_input import InputRows
+from tiltpy.runtime.ingest.ungrouped_rows import UngroupedRows
 from tiltpy.types import MAX_TIME, Struct, Type, Unit
 
 END = MAX_TIME
@@ -195,15 +196,15 @@ class LiveSource:
         taken, self._settled_rows = self._settled_rows, []
         return AcceptedRows(self._reader, taken)
 
-    def pull(self, rows: int = 0) -> list[InputRows]:
+    def pull(self, rows: int = 0) -> Sequence[InputRows | UngroupedRows]:
         """Hand out the rows that are settled and have not been handed out."""
         del rows
         return self.lay_out(self.release())
 
-    def lay_out(self, settled: list[TimedRows]) -> list[InputRows]:
+    def lay_out(self, settled: list[TimedRows]) -> Sequence[InputRows | UngroupedRows]:
         """Make events of settled rows, but for those that nothing ends yet."""
         if not self.holds:
-            return [self.reader.lay_out(settled)] if settled else []
+            return [self.reader.arrange(settled)] if settled else []
         if not settled and not (self.ended and self.tail):
             return []
         settled = [*self.tail, *settled]

@@ -24,7 +24,8 @@ class PlainRows:
     """Rows as they arrived: ticks of their times, payload, and the table they came in.
 
     `names` are those of a table of rows: ticks, then `columns` of the frame.
-    `has_nulls`: a value of the payload may be null.
+    `has_nulls`: a value of the payload may be null. `keys` are the key columns of an
+    input that has any.
     """
 
     ticks: Sequence[Times]
@@ -33,6 +34,7 @@ class PlainRows:
     columns: Sequence[str]
     names: Sequence[str]
     has_nulls: bool
+    keys: tuple[pa.Array, ...] = ()
 
     @property
     def nbytes(self) -> int:
@@ -62,6 +64,18 @@ def join_plain(
         for number in range(len(first.payload))
     )
     return times, payload
+
+
+def join_keys(parts: Sequence[tuple[PlainRows, slice]]) -> tuple[pa.Array, ...]:
+    """Put the keys of rows behind one another, column by column."""
+    pieces = [[key[part] for key in rows.keys] for rows, part in parts]
+    columns = zip(*pieces, strict=True)
+    return tuple(
+        [
+            column[0] if len(column) == 1 else pa.concat_arrays(column)
+            for column in columns
+        ]
+    )
 
 
 def _join(arrays: Sequence[NDArray[Item]]) -> NDArray[Item]:

@@ -16,9 +16,9 @@ from tiltpy.runtime.arrays.views import arrow_type, integers_of, plain_array
 from tiltpy.runtime.arrivals.ingress_options import IngressOptions
 from tiltpy.runtime.arrivals.lateness import LatenessRule, LateRows, Steps
 from tiltpy.runtime.arrivals.plain_frames import PlainFrames, StepFinder
-from tiltpy.runtime.arrivals.plain_rows import PlainRows, join_plain
+from tiltpy.runtime.arrivals.plain_rows import PlainRows, join_keys, join_plain
 from tiltpy.runtime.arrivals.waiting_rows import TimedRows
-from tiltpy.runtime.arrow.read_frame import read_frame
+from tiltpy.runtime.arrow.read_frame import flat_column, read_frame
 from tiltpy.runtime.arrow.select_columns import Choice, choose_columns
 from tiltpy.runtime.arrow.timestamps import PLAIN_TICKS, StampType
 from tiltpy.runtime.arrow.validation import check_table_column, group_paths
@@ -26,10 +26,13 @@ from tiltpy.runtime.ingest.binding import InputBinding, complete_input
 from tiltpy.runtime.ingest.event_times import lay_out_events, read_times
 from tiltpy.runtime.ingest.payload import read_payload
 from tiltpy.runtime.ingest.read_input import InputRows, ingest, select_events
+from tiltpy.runtime.ingest.ungrouped_rows import UngroupedRows, is_listed, is_regular
 from tiltpy.types import Unit, columns
 
 TICKS = ("\0start", "\0end")
 """The columns of ticks in the tables of rows that were read: no frame's own."""
+FEW_KEYED_ROWS = 1 << 13
+"""Rows of a push whose keys are looked up one by one: of more, all are encoded."""
 
 
 @record(frozen=True, slots=True, eq=False)
@@ -114,8 +117,7 @@ class ArrivalReader:
         self.names = [*times, *self.columns]
         self._settled = complete_input(self._in_ticks, self._binding)
         self._is_plain = self._find_plain()
-        self._is_direct = self._is_plain and not self._settled.keys
-        """True if the payload is read when rows come, and never again."""
+        self._is_direct = self._find_direct()
         self._paths = group_paths(self.choice.paths)
         empty = pa.Table.from_batches([], self.schema)  # without pandas
         self.nothing = ingest(declared, replace(binding, frame=empty), unit=unit)
@@ -146,6 +148,11 @@ class ArrivalReader:
             and not (scalar.is_temporal or scalar.kind == "string")
             for scalar, path in zip(scalars, self.choice.payload, strict=True)
         )
+
+    def _find_direct(self) -> bool:
+        """Tell whether the payload is read when few rows come, and never again."""
+        kinds = [self.movable.field(name).type for name in self.choice.keys]
+        return self._is_plain and all(map(is_listed, kinds))
 
     @property
     def stamps(self) -> StampType:
@@ -182,11 +189,13 @@ class ArrivalReader:
         """Read the times of a frame, and its payload where that cannot be wrong."""
         if not table.schema.equals(self._whole_schema):
             return self._read_columns(self._select(table))
-        plain = None if self._plain is None else self._plain.read(table)
-        if plain is None:
+        is_few = not self.choice.keys or table.num_rows <= FEW_KEYED_ROWS
+        plain = self._plain.read(table) if self._plain is not None and is_few else None
+        keys = None if plain is None else self._read_keys(table)
+        if plain is None or keys is None:
             return self._read_columns(table)
         stamps, steps, payload = plain
-        source = self._plain_rows([stamps], payload, table)
+        source = self._plain_rows([stamps], payload, table, keys)
         return _FrameRows(table, [stamps], stamps - self.before, steps, source)
 
     def _read_columns(self, table: pa.Table) -> "_FrameRows":
@@ -208,22 +217,41 @@ class ArrivalReader:
         self, ticks: Sequence[I64Array], table: pa.Table
     ) -> pa.Table | PlainRows:
         """Read the rows of a frame, whose ticks and columns were checked."""
-        if self._is_direct and table.num_rows:
+        keys = self._read_keys(table)
+        if keys is not None and table.num_rows:
             payload = read_payload(self._settled, table, self.choice.payload, self.unit)
-            return self._plain_rows(ticks, payload, table)
+            return self._plain_rows(ticks, payload, table, keys)
         rows = self._plain_rows(ticks, (), table).table(0, table.num_rows)
         self._check_payload(rows)
         return rows
 
+    def _read_keys(self, table: pa.Table) -> tuple[pa.Array, ...] | None:
+        """Read the keys of rows whose payload is read now; None of other rows."""
+        if not self._is_direct:
+            return None
+        if not self.choice.keys:
+            return ()
+        if table.num_rows > FEW_KEYED_ROWS:
+            return None
+        name = self.declared.name
+        keys = [flat_column(name, table, column) for column in self.choice.keys]
+        return tuple(keys) if all(map(is_regular, keys)) else None
+
     def _plain_rows(
-        self, ticks: Sequence[I64Array], payload: tuple[Column, ...], table: pa.Table
+        self,
+        ticks: Sequence[I64Array],
+        payload: tuple[Column, ...],
+        table: pa.Table,
+        keys: tuple[pa.Array, ...] = (),
     ) -> PlainRows:
         if not self._reads_all:
             table = table.select(self.choice.columns)
         has_nulls = False
         for column in payload:
             has_nulls |= column.validity is not None
-        return PlainRows(ticks, payload, table, self.columns, self.names, has_nulls)
+        return PlainRows(
+            ticks, payload, table, self.columns, self.names, has_nulls, keys
+        )
 
     def _select(self, table: pa.Table) -> pa.Table:
         """Select the columns of a frame, whose types must be those of before."""
@@ -257,6 +285,17 @@ class ArrivalReader:
         self, pieces: Sequence[TimedRows], next_stamp: int | None = None
     ) -> InputRows:
         """Make events of rows in order; `next_stamp` is that of the row behind them."""
+        rows = self.arrange(pieces, next_stamp)
+        assert isinstance(rows, InputRows)
+        return rows
+
+    def arrange(
+        self, pieces: Sequence[TimedRows], next_stamp: int | None = None
+    ) -> InputRows | UngroupedRows:
+        """Make events of rows in order, of those by key as soon as they are grouped.
+
+        `next_stamp` is that of the row behind them.
+        """
         parts = [
             (piece.source, slice(piece.first, piece.first + len(piece)))
             for piece in pieces
@@ -265,6 +304,10 @@ class ArrivalReader:
         if len(parts) < len(pieces):
             return self.ingest(join_rows([piece.rows for piece in pieces]), next_stamp)
         times, payload = join_plain(parts)
+        if self.choice.keys:
+            assert self._settled.lifetime is not None
+            keys, lifetime = join_keys(parts), self._settled.lifetime
+            return UngroupedRows(times, payload, keys, lifetime)
         return self._events_of(times, payload, next_stamp)
 
     def ingest(self, rows: pa.Table, next_stamp: int | None = None) -> InputRows:

@@ -277,8 +277,10 @@ class CallTable:
             self.slots = np.array([numbers], np.int64)
         else:
             self.slots = np.empty((self.count, len(numbers)), np.int64)
+            self.slots[:] = [n if isinstance(n, int) else 0 for n in numbers]
             for index, number in enumerate(numbers):
-                self.slots[:, index] = number
+                if not isinstance(number, int):
+                    self.slots[:, index] = number
         for output in self._appended:
             self.slots[0, output.index] += address(self.arrays[output.key].array)
 

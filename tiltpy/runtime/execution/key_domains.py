@@ -47,16 +47,20 @@ class Domains:
         return Domain(int(self.start[key]), int(self.end[key]))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class KeyedRanges:
     """Time ranges of an output by key: the columns of `OutputRange`.
 
     Of key `k` the cells of its domain with grid points in `(low[k], high[k]]`.
     """
 
-    domains: Domains
-    low: Times
-    high: Times
+    __slots__ = ("_cells", "_nonempty", "domains", "high", "low")
+
+    def __init__(self, domains: Domains, low: Times, high: Times) -> None:
+        self.domains = domains
+        self.low = low
+        self.high = high
+        self._nonempty: BoolArray | None = None
+        self._cells: tuple[TDom, Cells[I64Array]] | None = None
 
     @staticmethod
     def whole(tdom: TDom, domains: Domains) -> "KeyedRanges":
@@ -66,7 +70,9 @@ class KeyedRanges:
     @property
     def nonempty(self) -> BoolArray:
         """Of which keys there is something to compute."""
-        return self.domains.wanted & (self.low < self.high)
+        if self._nonempty is None:
+            self._nonempty = self.domains.wanted & (self.low < self.high)
+        return self._nonempty
 
     def of(self, keys: I64Array) -> "KeyedRanges":
         """Those of some keys."""
@@ -79,12 +85,20 @@ class KeyedRanges:
 
     def cells(self, tdom: TDom) -> Cells[I64Array]:
         """The cells of each key; none of one of which nothing is wanted."""
+        if self._cells is None or self._cells[0] != tdom:
+            self._cells = tdom, self._find_cells(tdom)
+        return self._cells[1]
+
+    def _find_cells(self, tdom: TDom) -> Cells[I64Array]:
         begin = ceil_to(tdom, self.domains.start + 1)
         first = np.maximum(ceil_to(tdom, self.low + 1), begin)
         stop = ceil_to(tdom, self.domains.end)
         last = np.minimum(floor_to(tdom, self.high), stop)
-        last = np.where(self.nonempty, last, first - 1)
-        return Cells(first, last, first > begin, ~self.nonempty | (last == stop))
+        nonempty = self.nonempty
+        if nonempty.all():
+            return Cells(first, last, first > begin, last == stop)
+        last = np.where(nonempty, last, first - 1)
+        return Cells(first, last, first > begin, ~nonempty | (last == stop))
 
 
 def key_domains(

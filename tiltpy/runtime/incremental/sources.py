@@ -30,6 +30,7 @@ from tiltpy.runtime.arrow.validation import check_columns, check_lengths
 from tiltpy.runtime.ingest.batches import no_table, read_batches
 from tiltpy.runtime.ingest.binding import InputBinding, SampleTimes, complete_input
 from tiltpy.runtime.ingest.read_input import InputRows, ingest
+from tiltpy.runtime.ingest.ungrouped_rows import UngroupedRows
 from tiltpy.types import MAX_TIME, TDom, Unit
 
 
@@ -59,7 +60,7 @@ class EventSource(Protocol):
     """No event that starts earlier will arrive."""
     ended: bool
 
-    def pull(self, rows: int) -> list[InputRows]:
+    def pull(self, rows: int) -> Sequence[InputRows | UngroupedRows]:
         """Read on, about `rows` rows at most; none come where they have to wait."""
 
 

@@ -17,6 +17,7 @@ from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.incremental.concat import drop_before, gather
 from tiltpy.runtime.incremental.sources import EventSource
 from tiltpy.runtime.ingest.read_input import InputRows
+from tiltpy.runtime.ingest.ungrouped_rows import UngroupedRows
 from tiltpy.types import ENDLESS, STRING, Boundary, Type, columns, last_rows
 
 BOTH_TIMES = 16
@@ -60,22 +61,23 @@ class InputSource(ABC):
         """Read on, `size` bytes of rows at most; the bytes of those that came."""
         pulled = self.feed.pull(max(1, size // self.row_bytes))
         self.receive(pulled)
-        return sum(buffer_bytes(rows.buffer) for rows in pulled)
+        return sum(map(bytes_of, pulled))
 
-    def receive(self, pulled: Iterable[InputRows]) -> None:
+    def receive(self, pulled: Iterable[InputRows | UngroupedRows]) -> None:
         """Take rows that came, in order."""
         for rows in pulled:
-            self.read += rows.buffer.n
+            self.read += len(rows)
             bounds = rows.bounds()
             if bounds is not None:
-                self.look(rows)
+                if isinstance(rows, InputRows):
+                    self.look(rows)
                 start, end = self.bounds or bounds
                 self.bounds = min(start, bounds[0]), max(end, bounds[1])
             self.add(rows)
 
     @abstractmethod
-    def add(self, rows: InputRows) -> None:
-        """Take rows that came."""
+    def add(self, rows: InputRows | UngroupedRows) -> None:
+        """Take rows that came; those of an input without keys are grouped."""
 
     @abstractmethod
     def layout(self) -> Layout:
@@ -139,7 +141,8 @@ class InputBuffer(UnkeyedSource):
                 self._fresh.append(self._large.slice(0, shown))
         return came
 
-    def add(self, rows: InputRows) -> None:
+    def add(self, rows: InputRows | UngroupedRows) -> None:
+        assert isinstance(rows, InputRows)
         if rows.buffer.n:
             self._fresh.append(rows.buffer)
 
@@ -177,14 +180,15 @@ class KeyedInputBuffer(InputSource):
 
     def __init__(self, declared: Input, feed: EventSource, look: Look) -> None:
         super().__init__(declared, feed, look)
-        self._fresh: list[InputRows] = []
+        self._fresh: list[InputRows | UngroupedRows] = []
 
-    def add(self, rows: InputRows) -> None:
-        if rows.buffer.n or rows.firsts is not None:
+    def add(self, rows: InputRows | UngroupedRows) -> None:
+        if len(rows) or (isinstance(rows, InputRows) and rows.firsts is not None):
             self._fresh.append(rows)
 
     def layout(self) -> Layout:
-        rows = self._fresh[0] if self._fresh else self.feed.nothing
+        grouped = [rows for rows in self._fresh if isinstance(rows, InputRows)]
+        rows = grouped[0] if grouped else self.feed.nothing
         return rows.buffer.abi_layout()
 
     @property
@@ -192,7 +196,7 @@ class KeyedInputBuffer(InputSource):
         """Return whether any rows have come."""
         return bool(self._fresh)
 
-    def rows(self) -> list[InputRows]:
+    def rows(self) -> list[InputRows | UngroupedRows]:
         """Hand over what came, batch by batch."""
         fresh, self._fresh = self._fresh, []
         return fresh
@@ -201,7 +205,7 @@ class KeyedInputBuffer(InputSource):
         del last_rows
         if time is None:
             self._fresh.clear()
-        return sum(buffer_bytes(rows.buffer) for rows in self._fresh)
+        return sum(map(bytes_of, self._fresh))
 
 
 @dataclass(slots=True)
@@ -306,6 +310,11 @@ def row_bytes(payload: Type) -> int:
 def input_bytes(declared: Input) -> int:
     """The bytes of a row of an input, with its key."""
     return row_bytes(declared.type) + KEY_BYTES * len(declared.keys)
+
+
+def bytes_of(rows: InputRows | UngroupedRows) -> int:
+    """The bytes of rows that came."""
+    return rows.nbytes if isinstance(rows, UngroupedRows) else buffer_bytes(rows.buffer)
 
 
 def buffer_bytes(buffer: SnapshotBuffer) -> int:

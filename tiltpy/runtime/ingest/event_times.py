@@ -195,13 +195,44 @@ def _until_next(
     `stamps` are ticks in order within each segment, `longest` is the most ticks that a
     row holds, `next_stamp` that of the row behind the last one.
     """
+    last = np.concatenate((breaks, [len(stamps)])) - 1
+    ends, is_tied = _find_ends(stamps, longest, next_stamp, breaks, last)
+    if longest is None and not is_tied:
+        firsts = np.concatenate((stamps[:1], stamps[breaks])) - 1
+        buffer = make_contiguous(firsts, ends, columns, breaks)
+    else:
+        buffer = lay_out(_add(stamps, -1), ends, columns, breaks)
+    if next_stamp is not None:
+        return buffer
+    return replace(buffer, domain_end=int(stamps[last].max()))
+
+
+def end_held_rows(stamps: Times, longest: int | None, breaks: Breaks) -> Times:
+    """Find the ends of rows that hold until the next one; the last ones are endless.
+
+    As in `lay_out_events`, of one row at least.
+    """
+    last = np.concatenate((breaks, [len(stamps)])) - 1
+    return _find_ends(stamps, longest, None, breaks, last)[0]
+
+
+def _find_ends(
+    stamps: Times,
+    longest: int | None,
+    next_stamp: int | None,
+    breaks: Breaks,
+    last: I64Array,
+) -> tuple[Times, bool]:
+    """Find where rows end that hold, and whether any have one stamp.
+
+    `last` are the last rows of the segments.
+    """
     ends = empty_times(len(stamps))
 
     def end(rows: slice) -> None:
         np.subtract(stamps[shift_by_one(rows)], 1, out=ends[rows])
 
     map_portions(end, len(stamps) - 1)
-    last = np.concatenate((breaks, [len(stamps)])) - 1
     ends[last] = ENDLESS if next_stamp is None else next_stamp - 1
     tied = _find_tied(stamps, breaks)
     if len(tied):  # rows with one stamp end together, as the last of them
@@ -211,14 +242,7 @@ def _until_next(
         ends[tied] = np.repeat(ends[last_tied + 1], sizes)
     if longest is not None:
         np.minimum(ends, _add(stamps, longest - 1), out=ends)
-    if longest is None and not len(tied):
-        firsts = np.concatenate((stamps[:1], stamps[breaks])) - 1
-        buffer = make_contiguous(firsts, ends, columns, breaks)
-    else:
-        buffer = lay_out(_add(stamps, -1), ends, columns, breaks)
-    if next_stamp is not None:
-        return buffer
-    return replace(buffer, domain_end=int(stamps[last].max()))
+    return ends, bool(len(tied))
 
 
 def _find_tied(stamps: Times, breaks: Breaks) -> I64Array:

@@ -4,16 +4,21 @@ The code of a key is the number of keys that came before it, whatever their orde
 """
 
 from collections.abc import Hashable, Mapping, Sequence
+from functools import partial
+from operator import ne
 
 import numpy as np
 import pyarrow as pa
 
 from tiltpy.runtime.arrays.dtypes import I64Array
-from tiltpy.runtime.arrays.views import bools_of, plain_array, values_of
+from tiltpy.runtime.arrays.views import bools_of, integers_of, values_of
 from tiltpy.runtime.arrow.encode_strings import is_string
 from tiltpy.runtime.ingest.key_codes import encode_keys
 from tiltpy.runtime.ingest.key_types import common_type
-from tiltpy.runtime.ingest.keys import Keys, cast_keys
+from tiltpy.runtime.ingest.keys import Keys, LateColumns, cast_keys
+
+FEW_TEXTS = 32
+"""Texts that are listed sooner than encoded."""
 
 
 class KeyDictionary:
@@ -34,6 +39,10 @@ class KeyDictionary:
             types.append(pa.string() if pa.types.is_large_string(kind) else kind)
         self.types = tuple(types)
         self._codes: dict[Hashable, int] = {}
+        self._ranks = np.zeros(0, np.int64)
+        """The place of each code in the order of all keys, if it is known of all."""
+        self._sorted = 0
+        """Keys that were sorted since then, each time they were."""
         self._values: tuple[list[Hashable], ...] = tuple([] for _ in names)
 
     def __len__(self) -> int:
@@ -60,19 +69,69 @@ class KeyDictionary:
                 values.extend([column[place] for place in new])
         return np.array(codes, np.int64)
 
+    def encode_rows(self, source: str, columns: Sequence[pa.Array]) -> I64Array:
+        """Find the code of each row's key; new ones get the next codes, in their order.
+
+        `columns` are the keys of an input's rows, without nulls.
+        """
+        if any(map(ne, [column.type for column in columns], self.types)):
+            columns = [
+                cast_keys(source, name, column, kind)
+                for name, column, kind in zip(
+                    self.names, columns, self.types, strict=True
+                )
+            ]
+        rows: Sequence[Hashable]
+        if len(columns) == 1:
+            rows, numbers = _list_distinct(columns[0])
+        else:
+            rows, numbers = [*zip(*map(_list_column, columns), strict=True)], None
+        known = self._codes
+        codes = [*map(known.get, rows)]
+        if None in codes:
+            new = {row for row, code in zip(rows, codes, strict=True) if code is None}
+            self._add(sorted(new))  # type: ignore[type-var]
+            codes = [*map(known.get, rows)]
+        array = np.array(codes, np.int64)
+        return array if numbers is None else array[numbers]
+
+    def _add(self, keys: Sequence[Hashable]) -> None:
+        """Give new keys the next codes."""
+        known = self._codes
+        for key in keys:
+            known[key] = len(known)
+        listed = [keys] if len(self._values) == 1 else zip(*keys, strict=True)
+        for values, column in zip(self._values, listed, strict=True):
+            values.extend(column)
+
     def sort(self, codes: I64Array) -> tuple[I64Array, Keys]:
-        """Sort codes by their keys, and decode them."""
-        keys = self._decode(codes)
-        if len(codes) < 2:
-            return codes, keys
-        order = np.argsort(encode_keys(keys.columns).codes, kind="stable")
-        rows = plain_array(order)
-        columns = tuple(column.take(rows) for column in keys.columns)
-        return codes[order], Keys(self.names, columns)
+        """Sort codes by their keys, which are decoded when anyone looks at them.
+
+        Where few keys are new, the order of all is known: it is found anew once as many
+        were sorted by themselves as there are.
+        """
+        if len(codes) > 1:
+            codes = codes[self._find_order(codes)]
+        decode = partial(self._decode_columns, codes)
+        late = LateColumns(self.types, len(codes), decode)
+        return codes, Keys(self.names, None, late)
+
+    def _find_order(self, codes: I64Array) -> I64Array:
+        """Find the order of some codes by their keys."""
+        count = len(self)
+        if len(self._ranks) != count:
+            self._sorted += len(codes)
+            if self._sorted < count:
+                columns = self._decode_columns(codes)
+                return np.argsort(encode_keys(columns).codes, kind="stable")
+            every = self._decode_columns(np.arange(count))
+            self._ranks = encode_keys(every).codes.astype(np.int64)
+            self._sorted = 0
+        return self._ranks[codes].argsort(kind="stable")
 
     def save(self) -> list[pa.Array]:
         """List the columns of all keys, in the order of their codes."""
-        return list(self._decode(np.arange(len(self))).columns)
+        return list(self._decode_columns(np.arange(len(self))))
 
     def restore(self, columns: Sequence[pa.Array]) -> None:
         """Take over saved keys, in the order of their codes."""
@@ -81,16 +140,15 @@ class KeyDictionary:
 
     def none(self) -> Keys:
         """Make no keys, of the types of all."""
-        return self._decode(np.zeros(0, np.int64))
+        return Keys(self.names, self._decode_columns(np.zeros(0, np.int64)))
 
-    def _decode(self, codes: I64Array) -> Keys:
+    def _decode_columns(self, codes: I64Array) -> tuple[pa.Array, ...]:
         """Look up the keys of codes."""
         numbers = codes.tolist()
-        columns = tuple(
+        return tuple(
             _restore_column([*map(values.__getitem__, numbers)], kind)
             for values, kind in zip(self._values, self.types, strict=True)
         )
-        return Keys(self.names, columns)
 
 
 def _list_column(column: pa.Array) -> list[Hashable]:
@@ -103,6 +161,15 @@ def _list_column(column: pa.Array) -> list[Hashable]:
         for place in np.flatnonzero(bools_of(column.is_null())):
             values[place] = None
     return values
+
+
+def _list_distinct(column: pa.Array) -> tuple[list[Hashable], I64Array | None]:
+    """List a column's keys, perhaps each once: then the number of each row's."""
+    if is_string(column.type) and len(column) > FEW_TEXTS:
+        encoded = column.dictionary_encode()
+        numbers = integers_of(encoded.indices).astype(np.int64)
+        return list(encoded.dictionary.to_pylist()), numbers
+    return _list_column(column), None
 
 
 def _restore_column(values: Sequence[Hashable], kind: pa.DataType) -> pa.Array:

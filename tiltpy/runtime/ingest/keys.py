@@ -4,8 +4,9 @@ The rows of all keys lie in one snapshot buffer, key after key, without an objec
 each: a million keys are two arrays of a million numbers.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,27 +23,62 @@ from tiltpy.types import Type
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Keys:
-    """The distinct keys of a run in their order, as columns."""
+class LateColumns:
+    """The types of so many keys, and what decodes them once anyone looks at them."""
 
-    names: tuple[str, ...]
-    columns: tuple[pa.Array, ...]
-    _numbers: list[I64Array] = field(default_factory=list, repr=False)
+    types: tuple[pa.DataType, ...]
+    count: int
+    decode: Callable[[], tuple[pa.Array, ...]]
+
+
+class Keys:
+    """The distinct keys of a run in their order, as columns, which may come `late`."""
+
+    __slots__ = ("_columns", "_count", "_late", "_numbers", "names", "types")
+
+    def __init__(
+        self,
+        names: tuple[str, ...],
+        columns: tuple[pa.Array, ...] | None,
+        late: LateColumns | None = None,
+    ) -> None:
+        self.names = names
+        self._columns = columns
+        self._late = late
+        self._numbers: I64Array | None = None
+        if columns is None:
+            assert late is not None
+            self._count, self.types = late.count, late.types
+        else:
+            self._count = len(columns[0])
+            self.types = tuple([column.type for column in columns])
 
     @staticmethod
     def without_types(names: tuple[str, ...]) -> "Keys":
         """Make no keys, of columns whose types are unknown."""
         return Keys(names, tuple(pa.nulls(0) for _ in names))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Go to other processes with the columns."""
+        return Keys, (self.names, self.columns)
+
     def __len__(self) -> int:
-        return len(self.columns[0])
+        return self._count
+
+    @property
+    def columns(self) -> tuple[pa.Array, ...]:
+        """The columns of the keys."""
+        if self._columns is None:
+            assert self._late is not None
+            self._columns = self._late.decode()
+        return self._columns
 
     @property
     def numbers(self) -> I64Array:
         """The number of each key, from 0 on; remembered for the next run."""
-        if not self._numbers:
-            self._numbers.append(np.arange(len(self)))
-        return self._numbers[0]
+        if self._numbers is None:
+            self._numbers = np.arange(len(self))
+        return self._numbers
 
     def show(self, key: int) -> str:
         """Format a key as messages name it."""

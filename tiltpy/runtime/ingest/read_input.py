@@ -57,6 +57,10 @@ class InputRows:
     groups: Groups | None = None
     firsts: tuple[Keys, Times] | None = None
 
+    def __len__(self) -> int:
+        """Count the rows."""
+        return self.buffer.n
+
     def bounds(self) -> tuple[int, int] | None:
         """Find the first start and the greatest end that counts for a domain."""
         if self.groups is None or not self.buffer.n:

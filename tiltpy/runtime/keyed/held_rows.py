@@ -1,30 +1,34 @@
 """An input by key of a run in parts: the rows that came, and those still needed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
-from tiltpy.runtime.arrays.time_layout import lay_out
-from tiltpy.runtime.execution.key_domains import EARLIEST
+from tiltpy.runtime.arrays.time_layout import lay_out, lay_out_apart
+from tiltpy.runtime.execution.key_domains import EARLIEST, LATEST
 from tiltpy.runtime.execution.row_slices import search_slices
 from tiltpy.runtime.ingest.group_by_code import offsets_of
 from tiltpy.runtime.ingest.key_dictionary import KeyDictionary
 from tiltpy.runtime.ingest.keys import Groups
 from tiltpy.runtime.ingest.read_input import InputRows
+from tiltpy.runtime.ingest.ungrouped_rows import GroupedByKey, UngroupedRows
 from tiltpy.runtime.keyed.join import (
     concat_keys,
     drop_first,
     join_by_key,
-    no_rows,
     select_keys,
 )
-from tiltpy.runtime.keyed.row_store import RowStore
+from tiltpy.runtime.keyed.row_store import make_store
 from tiltpy.runtime.keyed.snapshots import KeyedSnapshots
 from tiltpy.types import ENDLESS, Scalar, Type
+
+FEW_ROWS = 1 << 12
+"""Rows whose ends are compared with a time sooner than searched for it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,6 +72,20 @@ class Heads:
         return replace(rows, ends=np.where(there, ended, rows.ends)), there
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class TakenRows:
+    """All rows of some keys.
+
+    `heads` are those of the rows that came. For a domain the rows of each key start at
+    `firsts`, and end at `lasts`, of those that the keys did not have before.
+    """
+
+    rows: KeyedSnapshots
+    firsts: Times
+    lasts: Times
+    heads: Heads
+
+
 class HeldRows:
     """The rows of an input by key, by the codes of its keys.
 
@@ -79,17 +97,28 @@ class HeldRows:
         self.name = name
         self.payload = payload
         self.keys = keys
-        self.store = RowStore(payload)
+        self.store = make_store(payload)
         self.points = True
         self.before = 1
-        self._fresh: list[tuple[I64Array, KeyedSnapshots]] = []
+        self._fresh: list[tuple[I64Array, KeyedSnapshots | UngroupedRows]] = []
+        """The rows that came, batch by batch, and the codes of keys or of rows."""
         self._heads: list[tuple[I64Array, Times]] = []
         """The first stamps of keys in each batch, of rows that hold."""
 
-    def receive(self, batches: Sequence[InputRows]) -> list[KeySpans]:
-        """Take the rows that came; returns between which times they are."""
-        spans = []
+    def receive(
+        self, batches: Sequence[InputRows | UngroupedRows]
+    ) -> Iterator[KeySpans]:
+        """Take the rows that came, and yield between which times they are.
+
+        Of rows that are not grouped yet `take` tells it.
+        """
         for batch in batches:
+            if isinstance(batch, UngroupedRows):
+                self.points &= batch.lifetime.is_point
+                self.before = batch.before
+                codes = self.keys.encode_rows(self.name, batch.keys)
+                self._fresh.append((codes, batch))
+                continue
             if batch.firsts is not None:
                 keys, stamps = batch.firsts
                 self._heads.append((self.keys.encode(self.name, keys), stamps))
@@ -98,14 +127,13 @@ class HeldRows:
             groups, codes = batch.groups, self.keys.encode(self.name, batch.keys)
             self.points &= groups.buffer.points
             self.before = groups.buffer.before
-            spans.append(KeySpans(codes, groups.firsts, groups.lasts))
             rows = KeyedSnapshots(
                 *groups.times(), groups.buffer.columns, np.diff(groups.offsets)
             )
             if isinstance(self.payload, Scalar):
                 rows = rows.drop_nulls()
             self._fresh.append((codes, rows))
-        return spans
+            yield KeySpans(codes, groups.firsts, groups.lasts)
 
     def save(self) -> dict[str, object]:
         """Make what `restore` takes, between two evaluations."""
@@ -123,31 +151,53 @@ class HeldRows:
         """List the codes of keys that have a row that came, or a null."""
         return [codes for codes, _ in (*self._fresh, *self._heads)]
 
-    def take(
-        self, codes: I64Array, slots: I64Array
-    ) -> tuple[KeyedSnapshots, Times, Heads]:
+    def take(self, codes: I64Array, slots: I64Array) -> TakenRows:
         """Take all rows of some keys, in the order of `codes`.
 
-        `slots` tell where in them a code stands. The times are the greatest ends of
-        rows that held until another one came, `EARLIEST` where there is none.
+        `slots` tell where in them a code stands.
         """
-        rows = join_by_key(
-            [self.store.take(codes), self._regroup(slots, len(codes))], self.payload
-        )
+        count = len(codes)
+        firsts, lasts = np.full(count, LATEST), np.full(count, EARLIEST)
+        parts = [self.store.take(codes)]
+        for numbers, several in self._merge_grouped():
+            if isinstance(several, UngroupedRows):
+                grouped = several.group(slots[numbers], count)
+                parts.append(self._note(grouped, codes, several, firsts, lasts))
+            else:
+                parts.append(self._regroup(several, slots[numbers], count))
+        rows = join_by_key(parts, self.payload)
         heads = Heads.of(self._heads, slots)
         self._heads, self._fresh = [], []
-        ended = np.full(len(codes), EARLIEST)
         rows, there = heads.end(rows)
         if there.any():
-            keys = np.repeat(np.arange(len(codes)), rows.counts)
-            np.maximum.at(ended, keys[there], rows.ends[there])
-        return rows, ended, heads
+            keys = np.arange(count).repeat(rows.counts)
+            np.maximum.at(lasts, keys[there], rows.ends[there])
+        return TakenRows(rows, firsts, lasts, heads)
+
+    def _note(
+        self,
+        grouped: GroupedByKey,
+        codes: I64Array,
+        rows: UngroupedRows,
+        firsts: Times,
+        lasts: Times,
+    ) -> KeyedSnapshots:
+        """Note between which times the rows of keys are, and stamps that end others."""
+        some = grouped.some
+        firsts[some] = np.minimum(firsts[some], grouped.firsts)
+        lasts[some] = np.maximum(lasts[some], grouped.lasts)
+        if rows.lifetime.needs_next_row:
+            stamps = grouped.starts[grouped.heads] + rows.lifetime.before
+            self._heads.append((codes[some], stamps))
+        return KeyedSnapshots(
+            grouped.starts, grouped.ends, grouped.columns, grouped.counts
+        )
 
     def put(
         self, codes: I64Array, rows: KeyedSnapshots, horizon: Times, last_rows: int
     ) -> None:
         """Put back the rows of keys that end after `horizon`, and the last before."""
-        if self.points:
+        if self.points and (last_rows or len(rows.starts) > FEW_ROWS):
             offsets = offsets_of(rows.counts)
             first, stop = offsets[:-1], offsets[1:]
             ended = search_slices(rows.ends, first, stop, horizon, "right")
@@ -156,9 +206,9 @@ class HeldRows:
                 ended = np.maximum(first, np.minimum(ended, before - last_rows))
             self.store.put(codes, drop_first(rows, ended - first))
             return
-        keys = np.repeat(np.arange(len(codes)), rows.counts)
-        needed = rows.ends > horizon[keys]
+        needed = rows.ends > horizon.repeat(rows.counts)
         if last_rows:
+            keys = np.arange(len(codes)).repeat(rows.counts)
             before = np.bincount(
                 keys[rows.starts < horizon[keys]], minlength=len(codes)
             )
@@ -166,12 +216,25 @@ class HeldRows:
             needed |= np.arange(len(keys)) >= firsts[keys]
         self.store.put(codes, rows.keep(needed))
 
-    def _regroup(self, slots: I64Array, count: int) -> KeyedSnapshots:
-        """Join the rows that came in several batches, by key."""
-        if not self._fresh:
-            return no_rows(self.payload, count)
-        places = slots[np.concatenate([codes for codes, _ in self._fresh])]
-        rows = concat_keys([rows for _, rows in self._fresh], self.payload)
+    def _merge_grouped(
+        self,
+    ) -> Iterator[tuple[I64Array, KeyedSnapshots | UngroupedRows]]:
+        """Put the rows of successive batches that are grouped behind one another."""
+        for is_grouped, batches in groupby(
+            self._fresh, lambda batch: isinstance(batch[1], KeyedSnapshots)
+        ):
+            if not is_grouped:
+                yield from batches
+                continue
+            several = list(batches)
+            codes = np.concatenate([codes for codes, _ in several])
+            rows = [rows for _, rows in several if isinstance(rows, KeyedSnapshots)]
+            yield codes, concat_keys(rows, self.payload)
+
+    def _regroup(
+        self, rows: KeyedSnapshots, places: I64Array, count: int
+    ) -> KeyedSnapshots:
+        """Join the rows of keys at `places`, of which several may be one."""
         order = np.argsort(places, kind="stable")
         rows = select_keys(rows, order)
         counts = np.bincount(places[order], rows.counts, count).astype(np.int64)
@@ -184,11 +247,27 @@ class HeldRows:
             nothing = SnapshotBuffer.empty(self.payload)
             return Groups(nothing, np.append(empty, 0), empty, empty)
         offsets = offsets_of(counts)
-        heads = offsets[:-1][counts > 0]
-        buffer = lay_out(rows.starts, rows.ends, rows.columns, heads[1:])
-        if (rows.ends == ENDLESS).any():
-            buffer = replace(buffer, domain_end=int(lasts.max()))
-        firsts = empty.copy()
-        firsts[counts > 0] = rows.starts[heads]
-        buffer = replace(buffer, points=self.points, before=self.before)
+        some = counts > 0
+        heads = offsets[:-1][some]
+        firsts = empty
+        firsts[some] = rows.starts[heads]
+        if len(rows.starts) < FEW_ROWS:
+            buffer = lay_out_apart(rows.starts, rows.ends, rows.columns, heads[1:])
+        else:
+            buffer = lay_out(rows.starts, rows.ends, rows.columns, heads[1:])
+        holds = not self.points and bool((rows.ends == ENDLESS).any())
+        end = int(lasts.max()) if holds else None
+        buffer = SnapshotBuffer(
+            buffer.layout,
+            buffer.n,
+            buffer.start,
+            buffer.period,
+            buffer.starts,
+            buffer.ends,
+            buffer.columns,
+            buffer.fifo,
+            points=self.points,
+            domain_end=end,
+            before=self.before,
+        )
         return Groups(buffer, offsets, firsts, lasts)

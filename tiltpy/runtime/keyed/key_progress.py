@@ -25,9 +25,10 @@ from tiltpy.runtime.execution.key_domains import (
     KeyedRanges,
 )
 from tiltpy.runtime.execution.time_domain import EMPTY, OutputRange, Request
+from tiltpy.runtime.keyed.close_keys import CloseTimes, close_keys
 from tiltpy.runtime.keyed.held_rows import Heads
 from tiltpy.runtime.keyed.join import join_by_key, no_rows
-from tiltpy.runtime.keyed.row_store import RowStore
+from tiltpy.runtime.keyed.row_store import make_store
 from tiltpy.runtime.keyed.snapshots import KeyedSnapshots
 from tiltpy.types import ALL_FUTURE, ENDLESS, Boundary, last_rows
 
@@ -135,7 +136,7 @@ class KeyProgress:
         self.clock = -ENDLESS
         """Up to when it has been computed."""
         self.finished = False
-        self.open = RowStore(definition.type)
+        self.open = make_store(definition.type)
         backs = [reach[name].back for name in self.keyed]
         self.awaited = {n: reach[n].ahead.ticks for n in reach if reach[n].ahead.rows}
         """The inputs whose next rows it needs, from so many ticks ahead on."""
@@ -287,29 +288,18 @@ class KeyProgress:
             return self._close_rows(plan, made, heads)
         if plan.final:
             return self._join(plan, made, carried)
-        ranges, tdom = plan.ranges, self.definition.tdom
-        reached = np.where(ranges.nonempty, floor_to(tdom, ranges.high), EARLIEST)
+        tdom = self.definition.tdom
+        ranges, cells = plan.ranges, plan.ranges.cells(tdom)
         # A row that holds on ends nowhere yet, and what is made of it ends no later.
-        keys = np.repeat(np.arange(len(plan.codes)), made.counts)
-        made = replace(made, ends=np.minimum(made.ends, reached[keys]))
-        carried = {key: min(end, int(reached[key])) for key, end in carried.items()}
-        joined = self._join(plan, made, carried)
-        keys = np.repeat(np.arange(len(plan.codes)), joined.counts)
-        behind = joined.ends > plan.ends[keys]
-        goes_on, is_open = (np.zeros(len(plan.codes), np.bool_) for _ in range(2))
-        if behind.any():
-            goes_on[keys[behind]] = True
-            is_open[keys[behind & (joined.starts < plan.ends[keys])]] = True
-            ends = np.minimum(joined.ends, plan.ends[keys])
-            joined = replace(joined, ends=ends).keep(joined.starts < ends)
-        some = np.flatnonzero(joined.counts)
-        tails = joined.counts.cumsum()[some] - 1
-        is_open[some] |= joined.ends[tails] >= reached[some]
-        waiting = np.zeros(len(joined.starts), np.bool_)
-        waiting[tails[is_open[some]]] = True
-        self.open.put(plan.codes, joined.keep(waiting))
-        self._schedule(plan, goes_on, is_open)
-        return joined.keep(~waiting)
+        reached = np.where(ranges.nonempty, floor_to(tdom, ranges.high), EARLIEST)
+        seams = np.where(cells.seam, cells.first - tdom.precision, EARLIEST)
+        times = CloseTimes(seams, reached, plan.ends, carried)
+        closed = close_keys(
+            self.open.take(plan.codes), made, times, self.definition.type
+        )
+        self.open.put(plan.codes, closed.waiting)
+        self._schedule(plan, closed.goes_on, closed.is_open)
+        return closed.final
 
     def _close_rows(
         self, plan: KeyPlan, made: KeyedSnapshots, heads: Mapping[str, Heads]

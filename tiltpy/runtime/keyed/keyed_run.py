@@ -239,7 +239,7 @@ class KeyedRun:
                 name: rows.of_range(first, stop) if isinstance(rows, Groups) else rows
                 for name, rows in self.inputs.items()
             },
-            replace(self.keys, columns=columns),
+            Keys(self.keys.names, columns),
             self.strings,
             self.request,
             replace(self.options, progress=None),

@@ -14,6 +14,7 @@ import numpy as np
 
 from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.keyed.join import join_by_key, no_rows, select_keys, spread
+from tiltpy.runtime.keyed.row_arena import RowArena, holds_strings
 from tiltpy.runtime.keyed.snapshots import KeyedSnapshots
 from tiltpy.types import Type
 
@@ -28,6 +29,11 @@ class _Segment:
     codes: I64Array
     rows: KeyedSnapshots
     left: int
+
+
+def make_store(payload: Type) -> "RowStore | RowArena":
+    """Make what holds rows: strings stay with the dictionaries that they came with."""
+    return RowStore(payload) if holds_strings(payload) else RowArena(payload)
 
 
 class RowStore:

@@ -63,8 +63,7 @@ class KeyColumns:
     @property
     def fields(self) -> list[tuple[str, pa.DataType]]:
         """The names and types of the columns."""
-        pairs = zip(self.keys.names, self.keys.columns, strict=True)
-        return [(name, column.type) for name, column in pairs]
+        return list(zip(self.keys.names, self.keys.types, strict=True))
 
     def chunks(self, sizes: Sequence[int]) -> list[list[pa.Array]]:
         """Make the columns for consecutive chunks of the given sizes, by workers."""

@@ -1,0 +1,153 @@
+"""Rows by key code that wait between two evaluations, in one array for each column.
+
+Rows are put behind all others, and those that were taken stay as garbage until there is
+as much of it as there are rows: then the rows are written anew. So each row is copied a
+few times, whatever the number of keys, and to take some keys' rows is one gather.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array
+from tiltpy.runtime.arrays.pool import Array, allocate
+from tiltpy.runtime.arrays.snapshot_buffer import Column, pack_validity
+from tiltpy.runtime.keyed.join import no_rows
+from tiltpy.runtime.keyed.snapshots import KeyedSnapshots
+from tiltpy.types import I64, Scalar, Type, columns
+
+FEW_ROWS = 32
+"""Rows of garbage that may stay; more do where there are very many keys."""
+KEYS_PER_ROW = 8
+"""Keys to look through for each row of garbage, at most."""
+
+
+class RowArena:
+    """The rows of each key that has any, by its code. None has strings."""
+
+    def __init__(self, payload: Type) -> None:
+        self.payload = payload
+        self._scalars: list[Scalar] = [scalar for _, scalar in columns(payload)]
+        self._used = 0
+        self._live = 0
+        """Rows that were not taken, among those in use."""
+        self._times: list[Array] = [allocate(I64, 0), allocate(I64, 0)]
+        self._values: list[Array] = [allocate(each, 0) for each in self._scalars]
+        self._valid: list[BoolArray | None] = [None] * len(self._scalars)
+        """Which values are not null, of columns that ever had any null."""
+        none = np.zeros(0, np.int64)
+        self._first, self._count = none, none
+        """The rows of each code."""
+
+    def __len__(self) -> int:
+        """Count the rows in memory."""
+        return self._used
+
+    def grow(self, codes: int) -> None:
+        """Make room for the codes below a number."""
+        missing = codes - len(self._first)
+        if missing > 0:
+            room = np.zeros(max(missing, len(self._first)), np.int64)
+            self._first = np.concatenate([self._first, room])
+            self._count = np.concatenate([self._count, room])
+
+    def select(self, codes: I64Array) -> KeyedSnapshots:
+        """Return the rows of some keys, in the order of the codes; they stay there."""
+        counts = self._count[codes]
+        stops = counts.cumsum()
+        total = int(stops[-1]) if len(codes) else 0
+        if not total:
+            return no_rows(self.payload, len(codes))
+        rows = (self._first[codes] - (stops - counts)).repeat(counts)
+        rows += np.arange(total)
+        starts, ends = (times.view(np.int64)[rows] for times in self._times)
+        payload = []
+        for values, valid in zip(self._values, self._valid, strict=True):
+            nulls = None if valid is None else pack_validity(valid[rows])
+            payload.append(Column(values[rows], nulls))
+        return KeyedSnapshots(starts, ends, tuple(payload), counts)
+
+    def save(self) -> dict[str, object]:
+        """Make what `restore` takes."""
+        codes = self._count.nonzero()[0]
+        return {"codes": codes, "rows": self.select(codes)}
+
+    def restore(self, saved: Mapping[str, Any]) -> None:
+        """Take over saved rows; there is room for their codes, and none are there."""
+        self.put(saved["codes"], saved["rows"])
+
+    def take(self, codes: I64Array) -> KeyedSnapshots:
+        """Take the rows of some keys out, in the order of the codes."""
+        rows = self.select(codes)
+        count = len(rows.starts)
+        if count:
+            self._count[codes] = 0
+            self._live -= count
+            if not self._live:
+                self._used = 0
+        return rows
+
+    def put(self, codes: I64Array, rows: KeyedSnapshots) -> None:
+        """Put rows there; none of their keys has any yet."""
+        total = len(rows.starts)
+        if not total:
+            return
+        counts = rows.counts
+        garbage = self._used - self._live
+        least = FEW_ROWS + len(self._count) // KEYS_PER_ROW
+        if garbage > max(self._live, least):
+            self._compact()
+        first, stop = self._used, self._used + total
+        if stop > len(self._times[0]):
+            self._resize(2 * stop)
+        here = slice(first, stop)
+        for array, times in zip(self._times, (rows.starts, rows.ends), strict=True):
+            array.view(np.int64)[here] = times
+        for number, column in enumerate(rows.columns):
+            self._values[number][here] = column.values[:total]
+            self._write_valid(number, column, here)
+        self._first[codes] = counts.cumsum() - counts + first
+        self._count[codes] = counts
+        self._used = stop
+        self._live += total
+
+    def _write_valid(self, number: int, column: Column, rows: slice) -> None:
+        """Note which values of a column that was put are not null."""
+        valid = self._valid[number]
+        if column.validity is not None:
+            if valid is None:
+                valid = np.ones(len(self._values[number]), np.bool_)
+                self._valid[number] = valid
+            valid[rows] = column.valid(rows.stop - rows.start)
+        elif valid is not None:
+            valid[rows] = True
+
+    def _resize(self, room: int) -> None:
+        """Make room for so many rows."""
+        used = self._used
+
+        def copy(array: Array, scalar: Scalar) -> Array:
+            larger = allocate(scalar, room)
+            larger[:used] = array[:used]
+            return larger
+
+        self._times = [copy(array, I64) for array in self._times]
+        pairs = zip(self._values, self._scalars, strict=True)
+        self._values = [copy(*pair) for pair in pairs]
+        for number, valid in enumerate(self._valid):
+            if valid is not None:
+                behind = np.ones(room - used, np.bool_)
+                self._valid[number] = np.concatenate([valid[:used], behind])
+
+    def _compact(self) -> None:
+        """Write the rows anew, without garbage."""
+        codes = self._count.nonzero()[0]
+        rows = self.take(codes)
+        self._used = 0
+        self.put(codes, rows)
+
+
+def holds_strings(payload: Type) -> bool:
+    """Tell whether rows of a payload have strings, whose dictionaries differ."""
+    return any(scalar.kind == "string" for _, scalar in columns(payload))
