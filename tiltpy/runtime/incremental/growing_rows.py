@@ -19,6 +19,7 @@ from tiltpy.runtime.incremental.concat import drop_before, gather
 from tiltpy.runtime.incremental.stamped_rows import (
     EventLength,
     StampedRows,
+    join_rows,
     join_steps,
 )
 from tiltpy.types import I64, Type, columns
@@ -64,8 +65,7 @@ class GrowingRows:
     def append_stamped(self, fresh: Sequence[StampedRows], length: EventLength) -> None:
         """Put rows of one length behind those that are held, which have it, too."""
         if not self._append_in_place(fresh, length):
-            for rows in fresh:
-                self.append(length.lay_out(rows))
+            self.append(length.lay_out(join_rows(fresh)))
 
     def _append_in_place(
         self, fresh: Sequence[StampedRows], length: EventLength

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from tiltpy.abi.layouts import TimeLayout
@@ -33,6 +34,18 @@ def join_steps(last: int, pieces: Sequence[StampedRows]) -> Steps:
         least = min(least, step, piece.steps[0])
         greatest = max(greatest, step, piece.steps[1])
     return least, greatest
+
+
+def join_rows(pieces: Sequence[StampedRows]) -> StampedRows:
+    """Put rows behind one another."""
+    if len(pieces) == 1:
+        return pieces[0]
+    steps = join_steps(int(pieces[0].starts[-1]), pieces[1:])
+    least, greatest = pieces[0].steps
+    starts = np.concatenate([piece.starts for piece in pieces])
+    values = map(np.concatenate, zip(*[piece.values for piece in pieces], strict=True))
+    steps = min(least, steps[0]), max(greatest, steps[1])
+    return StampedRows(starts, list(values), steps)
 
 
 class EventLength:
