@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from tiltpy.routines.catalogue import CLOSE_KEYS
-from tiltpy.routines.routine import find_slot
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
 from tiltpy.runtime.arrays.pool import allocate
+from tiltpy.runtime.arrays.views import address
 from tiltpy.runtime.execution.key_domains import EARLIEST
 from tiltpy.runtime.keyed.join import no_rows, take_joined
 from tiltpy.runtime.keyed.snapshots import KeyedSnapshots
@@ -65,11 +65,12 @@ def close_keys(
     )
     sizes = (keys, total, total, total, keys, keys, keys, keys, keys, keys)
     written = allocate(I64, sum(sizes)).view(np.int64)
-    address, addresses = find_slot(written), []
+    arrays = [np.ascontiguousarray(array) for array in inputs]
+    place, places = address(written), []
     for size in sizes:
-        addresses.append(address)
-        address += ITEM * size
-    CLOSE_KEYS(keys, before, *map(np.ascontiguousarray, inputs), *addresses)
+        places.append(place)
+        place += ITEM * size
+    CLOSE_KEYS(keys, before, *map(address, arrays), *places)
     first, last = keys + 3 * total, 5 * keys + 3 * total
     final, waiting, flags = written[:first], written[first:last], written[last:]
     return ClosedKeys(

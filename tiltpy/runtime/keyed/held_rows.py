@@ -167,7 +167,10 @@ class HeldRows:
                 parts.append(self._regroup(several, slots[numbers], count))
         rows = join_by_key(parts, self.payload)
         heads = Heads.of(self._heads, slots)
-        self._heads, self._fresh = [], []
+        self._fresh = []
+        if not self._heads:
+            return TakenRows(rows, firsts, lasts, heads)
+        self._heads = []
         rows, there = heads.end(rows)
         if there.any():
             keys = np.arange(count).repeat(rows.counts)

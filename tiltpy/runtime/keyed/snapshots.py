@@ -46,8 +46,9 @@ class KeyedSnapshots:
         """Keep those that a mask selects."""
         if mask.all():
             return self
-        offsets = np.append(0, self.counts.cumsum())
-        counts = np.diff(np.flatnonzero(mask).searchsorted(offsets))
+        stops = mask.nonzero()[0].searchsorted(self.counts.cumsum())
+        counts = stops.copy()
+        counts[1:] -= stops[:-1]
         columns = tuple(keep_values(column, mask) for column in self.columns)
         return KeyedSnapshots(self.starts[mask], self.ends[mask], columns, counts)
 
