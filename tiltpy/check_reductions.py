@@ -8,7 +8,7 @@ the state of the others, all computed by `acc` in the interpreter.
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from tiltpy.compiler.options import CompileOptions
@@ -19,6 +19,7 @@ from tiltpy.errors import DataError
 from tiltpy.interpreter.evaluate import Value, evaluate, whole_state
 from tiltpy.ir.nodes import Expr, Query, Reduce, UserReduction
 from tiltpy.ir.reductions import END, NEWER, OLDER, START, STATE
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.runtime.arrow.timestamps import output_stamp
 from tiltpy.runtime.execution.output_group import OutputGroup
 from tiltpy.runtime.execution.run_options import RunOptions

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from tiltpy.argument_checks import check_argument
 from tiltpy.errors import TiltError
 from tiltpy.frontend.surface import syntax
 from tiltpy.inputs import BoundFrame, bind
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.lifetimes import Lifetime
 from tiltpy.run_arguments import in_ticks
 from tiltpy.runtime.arrivals.ingress_options import (

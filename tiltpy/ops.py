@@ -8,8 +8,9 @@ Python has (`frontend/python/functions.py`, `reductions.py`) are written from th
 
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Literal, get_args
+
+from tiltpy.lean_dataclass import dataclass
 
 ARITHMETIC = ("+", "-", "*", "/", "//", "%")
 COMPARISON = ("==", "!=", "<", "<=", ">", ">=")

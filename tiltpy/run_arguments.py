@@ -1,13 +1,13 @@
 """Arguments of a run besides the data: checked, and in ticks."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from tiltpy.argument_checks import check_argument, refusal, whole_number
 from tiltpy.compiler.output_selection import drop_unused_inputs
 from tiltpy.costs import Costs
 from tiltpy.errors import ArgumentError, DataError, TiltError, UnknownArgumentError
 from tiltpy.ir.nodes import Query
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.messages import closest
 from tiltpy.runtime.concurrency.offload import call_in_caller
 from tiltpy.runtime.execution.run_options import Progress, RunOptions

@@ -5,7 +5,6 @@ The zones are those that `zoneinfo` knows, of the system or of the package `tzda
 
 import zoneinfo
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from importlib.resources import files
@@ -17,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.messages import closest
 
 CYCLE = 146097 * 86400

@@ -1,7 +1,8 @@
 """Layouts that kernels are specialised for: times, nulls, sampling grids."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from tiltpy.lean_dataclass import dataclass
 
 # Of strings, which are hashed at once; the hash of other enums is computed in Python.
 

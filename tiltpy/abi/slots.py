@@ -1,7 +1,8 @@
 """The slots of a kernel's argument array."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from tiltpy.lean_dataclass import dataclass
 
 
 class SlotKind(StrEnum):

@@ -7,10 +7,11 @@ results, so that no rounding error, NaN or infinity outlives the window it was i
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tiltpy.emit.builder import Block
 from tiltpy.emit.values import LoopValue
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.loops.build import TRUE, convert, select
 from tiltpy.loops.nodes import LExpr, Num, Var
 from tiltpy.types import Scalar

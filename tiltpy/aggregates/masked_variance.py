@@ -9,13 +9,13 @@ differ by 0.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tiltpy.abi.signature import LANES
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.floats import minus, over, plus, times
 from tiltpy.emit.values import LoopValue
 from tiltpy.ir.nodes import Reduce
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.loops.build import TRUE, conj, convert, disj, f64, i64, le, lt, select
 from tiltpy.loops.nodes import CallFn, CountTrue, LExpr, Num, Splat
 from tiltpy.types import BOOL, F32, F64, I64, Scalar

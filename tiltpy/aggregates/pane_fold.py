@@ -5,7 +5,7 @@ state of its own; they are combined at the end, so that no addition waits for an
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from tiltpy.abi.signature import LANES
 from tiltpy.aggregates.aggregate import Aggregate, State, name_state
@@ -14,6 +14,7 @@ from tiltpy.emit.builder import Block
 from tiltpy.emit.cell_arrays import CellArrays, CellIndex
 from tiltpy.emit.values import LoopValue, lower_expr
 from tiltpy.ir.nodes import Element, Expr
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.loops.build import TRUE, add, conj, disj, eq, i64, lt, sub
 from tiltpy.loops.nodes import (
     Bin,

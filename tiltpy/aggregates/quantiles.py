@@ -3,13 +3,13 @@
 `interpreter.order_statistics` does the same, operation by operation.
 """
 
-from dataclasses import dataclass
 from math import floor
 from typing import assert_never
 
 from tiltpy.emit.builder import Block
 from tiltpy.emit.floats import times
 from tiltpy.ir.nodes import Reduce
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.loops.build import (
     conj,
     convert,

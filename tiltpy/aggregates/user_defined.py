@@ -6,7 +6,7 @@ state of an aggregate begins with a bool that says whether it holds any snapshot
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from functools import lru_cache
 
@@ -23,6 +23,7 @@ from tiltpy.ir.reductions import (
     names_in,
     state_scalars,
 )
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.loops.build import FALSE, TRUE, conj, disj, negate, select
 from tiltpy.loops.nodes import LExpr, Num, Var
 from tiltpy.types import BOOL, I64, Scalar, Struct, Type

@@ -7,12 +7,14 @@ loaded here.
 import ctypes
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from functools import cache, partial
 
 import llvmlite.binding as llvm
 from llvmlite.binding import ffi
+
+from tiltpy.lean_dataclass import dataclass
 
 # A process forks between two calls of LLVM, whose state is whole then, and not locked.
 if hasattr(os, "register_at_fork"):

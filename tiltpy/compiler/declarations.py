@@ -3,10 +3,9 @@
 Their `repr` is the text of the language.
 """
 
-from dataclasses import dataclass
-
 from tiltpy.ir.keys import output_keys
 from tiltpy.ir.nodes import Query
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.types import Struct, Type
 from tiltpy.visible import format_name
 

@@ -5,7 +5,6 @@ this module, and with it lowering, only when a product is missing or printed.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 
 from tiltpy.abi.layouts import Layout, SamplingGrid
@@ -13,6 +12,7 @@ from tiltpy.abi.signature import PaneAggregation
 from tiltpy.compiler.options import CompileOptions
 from tiltpy.emit.references import reductions
 from tiltpy.ir.nodes import Query, Reduce
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.loops.verify import verify_kernel
 from tiltpy.lowering.lowered import LoweredKernel
 from tiltpy.lowering.preaggregation.accumulate import lower_accumulate

@@ -6,12 +6,12 @@ reads, so that a word of the language is coloured as soon as it is one.
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
 from tiltpy.frontend.surface.names import RESERVED
 from tiltpy.frontend.text.grammar import terminals
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.ops import (
     CONVOLVE,
     DATE_COMPONENTS,

@@ -6,11 +6,11 @@ object from the start of its time range (cell 0 holds the first tick after `LOW`
 that a reference is a fixed map between two counts.
 """
 
-from dataclasses import dataclass
 from math import gcd
 
 from tiltpy.abi.signature import LANES
 from tiltpy.ir.nodes import Query
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.types import TDom
 
 

@@ -1,7 +1,5 @@
 """Cells of calendars: the one that holds a tick, and where it and others start."""
 
-from dataclasses import dataclass
-
 from tiltpy.emit.builder import Block
 from tiltpy.emit.dates import (
     DAY,
@@ -12,6 +10,7 @@ from tiltpy.emit.dates import (
     seconds_of,
     utc_offset,
 )
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.loops.build import add, convert, greatest, i64, lt, mul, select, sub
 from tiltpy.loops.nodes import LExpr
 from tiltpy.types import I64, NANOSECONDS, Calendar

@@ -4,7 +4,7 @@ Sampled inputs, densified rows, and objects that an earlier loop materialised.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import gcd
 
 from tiltpy.abi.signature import LANES
@@ -12,6 +12,7 @@ from tiltpy.emit.axes import Axis, CellMap
 from tiltpy.emit.builder import Block
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.emit.values import LoopValue, zero
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.loops.build import (
     FALSE,
     TRUE,

@@ -1,7 +1,7 @@
 """The elements of windows: what an event contributes to a reduction."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.row_access import ObjectRows
@@ -17,6 +17,7 @@ from tiltpy.ir.nodes import (
     Reduce,
 )
 from tiltpy.ir.traversal import children, with_children
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.loops.build import TRUE, conj, i64, select
 from tiltpy.loops.nodes import LExpr
 

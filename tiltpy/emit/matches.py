@@ -6,12 +6,12 @@ them: by equal keys, or by the order of one key.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
 
 from tiltpy.emit.elements import FoldedElement
 from tiltpy.ir.nodes import Binary, Expr, If, Let, Local, Phi
 from tiltpy.ir.traversal import names, rewrite
+from tiltpy.lean_dataclass import dataclass
 
 Order = Literal["==", "<", "<=", ">", ">="]
 _ORDERS: dict[str, tuple[Order, Order]] = {

@@ -1,7 +1,7 @@
 """Output arrays: the snapshots that the loop of a temporal object writes."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tiltpy.abi.layouts import Layout
 from tiltpy.abi.signature import LANES
@@ -9,6 +9,7 @@ from tiltpy.abi.slots import SlotKind
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.emit.values import LoopValue
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.loops.build import TRUE, add, greatest, i64, sub
 from tiltpy.loops.nodes import Array, CountTrue, LExpr, Pack, Splat, Store, Var
 from tiltpy.types import BOOL, I64, Struct, Type, columns

@@ -5,13 +5,13 @@ this file of the lowering depends on how `abi` stores the times of each layout.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from tiltpy.abi.layouts import Layout, TimeLayout
 from tiltpy.abi.signature import LANES
 from tiltpy.abi.slots import SlotKind
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.values import LoopValue
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.loops.build import (
     INF,
     TRUE,

@@ -7,7 +7,6 @@ branches of a conditional are computed and one is selected.
 import json
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from math import isfinite
 from typing import Any, assert_never
 
@@ -40,6 +39,7 @@ from tiltpy.ir.nodes import (
     Time,
     Unary,
 )
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.loops.build import (
     FALSE,
     TRUE,

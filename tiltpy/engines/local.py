@@ -1,12 +1,12 @@
 """The engine over tables: reads the inputs and computes all outputs at once."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, ref
 
 from tiltpy.engines.engine import Engine, Evaluation
 from tiltpy.ir.nodes import Query
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrow.timestamps import OutputStamp, StampType, output_stamp
 from tiltpy.runtime.concurrency.offload import allow_threads

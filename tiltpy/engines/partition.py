@@ -6,13 +6,13 @@ earlier partition began, and whether the last one goes on.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import lcm
 
 from tiltpy.abi.signature import LANES
 from tiltpy.engines.engine import Engine
 from tiltpy.ir.nodes import Query, TemporalExpr
 from tiltpy.ir.reductions import adds_floats
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrow.timestamps import OutputStamp
 from tiltpy.runtime.execution.kernel import Kernels

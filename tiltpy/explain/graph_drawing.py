@@ -4,13 +4,14 @@ The contents of each frame are laid out first, then the frames among the other b
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from graphlib import TopologicalSorter
 from unicodedata import east_asian_width
 
 from tiltpy.explain.boxes import break_lines, format_box, group_by_loop
 from tiltpy.explain.layered_layout import Arrow, GraphLayout, Route, Size, lay_out
 from tiltpy.explain.outline import Outline, Reference
+from tiltpy.lean_dataclass import dataclass
 
 LETTER, LINE = 7.25, 16.0
 """The width of a letter of the fixed pitch, and the height of a line."""

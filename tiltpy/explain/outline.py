@@ -4,7 +4,6 @@ Plain data, from which every form is printed; it says nothing about kernels.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from tiltpy.ir.cuts import reads
 from tiltpy.ir.keys import object_keys
@@ -21,6 +20,7 @@ from tiltpy.ir.nodes import (
 from tiltpy.ir.print.expressions import ExprPrinter
 from tiltpy.ir.print.query import format_query, statements
 from tiltpy.ir.traversal import drop_unused, walk
+from tiltpy.lean_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,6 @@
 """The stages of a whole query, for the layouts of given data or for assumed ones."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 
 from tiltpy.abi.layouts import Layout, SamplingGrid
@@ -10,6 +9,7 @@ from tiltpy.costs import Costs
 from tiltpy.engines.local import bind_inputs, plan_bound
 from tiltpy.explain.stages import DEFAULT_LAYOUT, explain, explain_preaggregation
 from tiltpy.ir.nodes import Query
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.passes.analyses.row_inputs import row_inputs
 from tiltpy.run_arguments import run_time_bounds
 from tiltpy.runtime.concurrency.offload import offload

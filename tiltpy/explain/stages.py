@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import assert_never
 
@@ -17,6 +16,7 @@ from tiltpy.emit.references import present_reductions, reductions
 from tiltpy.explain.strings import describe_strings
 from tiltpy.ir.nodes import Query, Reduce
 from tiltpy.ir.print.query import by, format_query
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.loops.printer import format_kernel
 from tiltpy.passes.analyses.fold_summaries import summarize
 from tiltpy.plan.nodes import LoopPlan, Misfit, PresentPlan, Refusal, RowMap

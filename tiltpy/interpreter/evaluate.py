@@ -8,7 +8,7 @@ queries after any pass mean the same here.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 from typing import assert_never
 
@@ -41,6 +41,7 @@ from tiltpy.ir.nodes import (
     TemporalExpr,
     UserReduction,
 )
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.types import ALL_FUTURE, ALL_PAST, Bound
 
 __all__ = [

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple, Protocol
 
@@ -11,6 +11,7 @@ from tiltpy.forks import cached_property
 from tiltpy.interpreter.calendars import cell_of
 from tiltpy.interpreter.scalars import Atom, identical, unsign_zero
 from tiltpy.ir.nodes import Cut, Expr, TemporalExpr, UserReduction
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.types import TDom
 
 Value = Atom | Mapping[str, Any]

@@ -7,7 +7,7 @@ does not read even so, the names that it had in the last text that did are.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from tiltpy.frontend.surface import syntax
@@ -27,6 +27,7 @@ from tiltpy.language_server.documentation import (
 )
 from tiltpy.language_server.fields import find_fields
 from tiltpy.language_server.resolve_names import declared_name, resolve_names
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.lifetimes import LIFETIMES
 from tiltpy.source import Source
 from tiltpy.types import NAMED, NANOSECONDS, Type

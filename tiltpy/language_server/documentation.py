@@ -5,12 +5,12 @@ of `grammar/std.tilt`, lifetimes in `lifetimes.py`; the rest is here.
 """
 
 import re
-from dataclasses import dataclass
 from functools import cache
 
 from tiltpy.frontend.elaboration.library import library_function, library_functions
 from tiltpy.frontend.surface import syntax
 from tiltpy.frontend.surface.names import split_active
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.lifetimes import LIFETIMES
 from tiltpy.ops import (
     CONVOLVE,

@@ -7,12 +7,12 @@ larger. Sources wait where the queue is full.
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from threading import Condition, Thread
 
 import pyarrow as pa
 
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.live.sinks.sink import Position
 from tiltpy.live.sources.source import Batch, ClosableSource, RowSource
 from tiltpy.runtime.arrow.read_frame import read_frame

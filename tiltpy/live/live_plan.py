@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
@@ -12,6 +12,7 @@ import pyarrow as pa
 from tiltpy.api import CompiledQuery
 from tiltpy.errors import ArgumentError, TiltError
 from tiltpy.ingress import read_ways
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.live.live_run import Destinations
 from tiltpy.live.output_forms import APPEND, OutputForm
 from tiltpy.live.sources.source import ExpectedInput, RowSource

@@ -10,7 +10,6 @@ stands there provisionally follows from the session that the checkpoint saves.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias, get_args
 
 import pyarrow as pa
@@ -18,6 +17,7 @@ import pyarrow as pa
 from tiltpy.errors import ArgumentError
 from tiltpy.ir.keys import keys_of
 from tiltpy.ir.nodes import Query
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.live.row_changes import join_tables, list_changes, list_upserts
 from tiltpy.live.sinks.sink import Sink
 from tiltpy.live_session import OutputUpdate

@@ -9,12 +9,13 @@ process out.
 
 import json
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from tiltpy.errors import StateError
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.live.sinks.sink import Position
 from tiltpy.live.state_segments import PREFIX, SegmentStore
 from tiltpy.runtime.arrow.files import reason, sync_folder

@@ -7,13 +7,13 @@ smallest files where there are many.
 
 from collections import defaultdict
 from contextlib import ExitStack
-from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from struct import Struct as Layout
 from typing import BinaryIO
 
 from tiltpy.errors import StateError
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.live.content_cuts import cut_content
 from tiltpy.runtime.arrow.files import reason, sync_folder, sync_path
 

@@ -5,7 +5,8 @@ part of the checkpoint.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+
+from tiltpy.lean_dataclass import dataclass
 
 NEVER = float("inf")
 BEAT = 1.0

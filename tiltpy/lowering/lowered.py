@@ -1,8 +1,7 @@
 """The product of lowering: a kernel in loop IR, and how the runtime calls it."""
 
-from dataclasses import dataclass
-
 from tiltpy.abi.signature import Signature
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.loops.nodes import LoopKernel
 
 

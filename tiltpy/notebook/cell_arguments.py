@@ -4,11 +4,11 @@ import re
 import shlex
 from argparse import ArgumentParser
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from keyword import iskeyword
 from typing import NoReturn
 
 from tiltpy.errors import TiltError
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.messages import closest
 from tiltpy.param_option import EXAMPLE, PARAM, add_param_option
 

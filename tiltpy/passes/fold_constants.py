@@ -16,7 +16,7 @@ folded away still cut: the cuts of a definition say so on their own.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tiltpy.ir.cuts import expressions, map_definition
 from tiltpy.ir.nodes import (
@@ -44,6 +44,7 @@ from tiltpy.ir.nodes import (
 )
 from tiltpy.ir.reductions import END, NEWER, OLDER, START, STATE, map_clauses
 from tiltpy.ir.traversal import children, depth, walk, with_children
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.limits import MAX_DEPTH
 from tiltpy.passes.analyses.constants import Operation, fold_operation
 from tiltpy.passes.analyses.strictness import never_phi

@@ -4,7 +4,7 @@ Bodies are lowered on trial over cells of which nothing but constants is known: 
 null rules stand in one place, `emit.values`.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tiltpy.abi.layouts import Layout, TimeLayout
 from tiltpy.aggregates.aggregate import State
@@ -12,6 +12,7 @@ from tiltpy.aggregates.user_defined import code_of, substitute
 from tiltpy.emit.builder import Block
 from tiltpy.emit.values import LoopValue, lower_expr
 from tiltpy.ir.nodes import Element, Expr, Reduce, UserReduction
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.loops.build import TRUE, conj
 from tiltpy.loops.nodes import LExpr, Num, Var
 from tiltpy.ops import REDUCTIONS

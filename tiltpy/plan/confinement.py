@@ -6,7 +6,6 @@ rows of `~x` alone. Conditions are lowered on trial, over references that see no
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from tiltpy.abi.signature import Read
 from tiltpy.emit.references import references, uses_time
@@ -21,6 +20,7 @@ from tiltpy.ir.nodes import (
     Window,
 )
 from tiltpy.ir.traversal import walk
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.loops.build import FALSE, conj
 from tiltpy.loops.nodes import Var
 from tiltpy.plan.definedness import FEW, TRIED, trial_block, unknown_value

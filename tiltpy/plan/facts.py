@@ -1,7 +1,6 @@
 """Facts about the rows of each object, from which a kernel is chosen."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from tiltpy.abi.layouts import Layout, TimeLayout
 from tiltpy.emit.builder import Block, KernelBuilder
@@ -9,6 +8,7 @@ from tiltpy.emit.elements import element_of
 from tiltpy.emit.row_access import input_rows
 from tiltpy.emit.values import LoopValue
 from tiltpy.ir.nodes import Expr, Query, TemporalExpr
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.loops.build import TRUE, i64
 from tiltpy.types import Struct, Type, columns
 

@@ -6,7 +6,6 @@ for one of a large key. It takes a query that means the same at every time.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from math import lcm
 
 from tiltpy.abi.signature import Signature
@@ -23,6 +22,7 @@ from tiltpy.ir.nodes import (
     Window,
 )
 from tiltpy.ir.traversal import walk
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.plan.nodes import Refusal
 from tiltpy.plan.time_motions import TimeMotions
 from tiltpy.types import ALL_FUTURE, ALL_PAST

@@ -5,7 +5,6 @@ own; others share batches. All is decided by the rows alone, never by the worker
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import groupby, pairwise
 from operator import attrgetter
 
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiltpy.costs import KeyCosts
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.plan.nodes import Refusal
 
 Work = NDArray[np.int64]

@@ -1,6 +1,6 @@
 """Properties of an output by key that hold whatever its rows are."""
 
-from dataclasses import dataclass
+from tiltpy.lean_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

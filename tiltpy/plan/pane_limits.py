@@ -1,8 +1,7 @@
 """Limits of pre-aggregation: how many keys may have a state in each pane."""
 
-from dataclasses import dataclass
-
 from tiltpy.costs import PreaggregationCosts
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.plan.nodes import Refusal
 
 WIDE = 1 << 32

@@ -29,7 +29,7 @@ where those of rows do. A state begins no earlier than the first row of its key,
 outputs begin with that.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tiltpy.ir.nodes import (
     Binary,
@@ -48,6 +48,7 @@ from tiltpy.ir.nodes import (
     Window,
 )
 from tiltpy.ir.traversal import rewrite, source_cuts, walk
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.lifetimes import Interval, Point
 from tiltpy.plan.nodes import Misfit, Refusal
 from tiltpy.plan.preaggregation_plan import PaneAggregationPlan

@@ -8,7 +8,6 @@ visits the rows in order of time and adds each to the state of its key and pane
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import gcd
 
 from tiltpy.abi.layouts import Layout, TimeLayout
@@ -40,6 +39,7 @@ from tiltpy.ir.nodes import (
     Window,
 )
 from tiltpy.ir.traversal import sees_present, walk
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.loops.build import TRUE, i64
 from tiltpy.loops.nodes import Array, LExpr
 from tiltpy.ops import WHOLE_WINDOW

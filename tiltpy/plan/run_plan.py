@@ -6,10 +6,10 @@ short, and the baseline kernel stands in for the sweep kernel where rows are few
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
 
 from tiltpy.costs import Costs, RunCosts
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.plan.nodes import Refusal
 
 

@@ -5,10 +5,9 @@ what folds many finer cells into each of its own, and what reads coarser ones, n
 another loop before or behind it.
 """
 
-from dataclasses import dataclass
-
 from tiltpy.costs import Costs
 from tiltpy.ir.nodes import TemporalExpr
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.plan.cell_geometry import CellGeometry
 
 

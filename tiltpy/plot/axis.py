@@ -4,12 +4,12 @@ A count is of ticks, or of nanoseconds and the like after a stamp: floats, which
 libraries draw with, hold days to a third of a microsecond only, and years up to 9999.
 """
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.plot.series import Clock, Times
 from tiltpy.types import NANOSECONDS, Unit
 

@@ -1,12 +1,13 @@
 """Panels of one or more series, their labels, scales and colours."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import isqrt
 
 import numpy as np
 
 from tiltpy.errors import TiltError
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.plot.axis import TimeAxis, make_time_axis, readable_unit
 from tiltpy.plot.series import Clock, KeyStyle, Numbers, Series
 from tiltpy.plot.thin import ThinnedSeries, thin

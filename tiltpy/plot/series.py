@@ -1,12 +1,13 @@
 """Series: the columns of temporal objects to draw, as plain numbers."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import tzinfo
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.types import Unit
 
 MOST_KEYS = 10

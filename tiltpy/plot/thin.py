@@ -7,12 +7,11 @@ would cover each other one is kept. Lines shorter than a column, alone in theirs
 be invisible: they become markers. All that is drawn is a snapshot of the series.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 from tsdownsample import M4Downsampler
 
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.plot.series import Clock, Numbers, Series, Times
 
 COLUMNS = 1500

@@ -1,6 +1,5 @@
 """Routines: kernels of loop IR with an argument for each slot, called from Python."""
 
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -9,6 +8,7 @@ from numpy.typing import NDArray
 
 from tiltpy.codegen.cache.compile_cache import open_cache
 from tiltpy.codegen.machine_code import NEVER, LoadedCode, ObjectCode
+from tiltpy.lean_dataclass import dataclass
 
 Argument = int | NDArray[Any]
 """A number, or an array whose address is passed."""

@@ -1,13 +1,13 @@
 """The rows of inputs and outputs one by one, for what looks at a few of them."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.runtime.arrays.dtypes import Times
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
 from tiltpy.runtime.arrow.timestamps import OutputStamp

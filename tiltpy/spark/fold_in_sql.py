@@ -12,14 +12,13 @@ halves that cannot overflow; least and greatest floats beside the NaNs and zeros
 them, which Spark orders otherwise.
 """
 
-from dataclasses import dataclass
-
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 from pyspark.sql import types as spark
 
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Reduce
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.plan.nodes import Misfit
 from tiltpy.plan.partial_panes import PartialPanes
 from tiltpy.spark.element_columns import ElementColumns

@@ -4,11 +4,11 @@ import os
 import re
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from shutil import which
 
 from tiltpy.errors import TiltError
+from tiltpy.lean_dataclass import dataclass
 
 OLDEST = 17
 """The oldest Java that Spark 4 runs on."""

@@ -6,7 +6,7 @@ input that is larger than memory.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from tiltpy.engines.out_of_core import stream
 from tiltpy.errors import TiltError
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.passes.resolve_boundaries import resolve_boundaries
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array
 from tiltpy.runtime.arrays.views import values_of

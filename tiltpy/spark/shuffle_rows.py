@@ -6,12 +6,12 @@ and the columns that workers need, which no two inputs have in common.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 from pyspark.sql import types as spark
 
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.spark.sources import SparkSource
 from tiltpy.spark.tick_columns import ticks
 from tiltpy.types import Unit

@@ -6,7 +6,6 @@ once more. A share that is too large even so is mostly of rows that are all alik
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,6 +15,7 @@ from zlib import crc32
 import numpy as np
 import pyarrow as pa
 
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.runtime.arrays.dtypes import I64Array
 
 FILES = 32

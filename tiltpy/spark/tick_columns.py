@@ -3,12 +3,11 @@
 A stamp that does not fit is reported by the worker that reads the row.
 """
 
-from dataclasses import dataclass
-
 from pyspark.sql import Column
 from pyspark.sql import functions as sql
 from pyspark.sql import types as spark
 
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.types import MAX_TIME, NANOSECONDS, Unit
 
 MICROSECOND, DAY = NANOSECONDS["us"], NANOSECONDS["d"]

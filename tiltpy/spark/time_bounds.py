@@ -8,13 +8,13 @@ a multiple of it, and `last`, the number of the last. Partition `n`, from 0 on, 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from tiltpy.ir.nodes import TemporalExpr
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.spark.shuffle_rows import NumberedInput, join_by_key, keys_among
 from tiltpy.spark.tick_columns import divide_upward

@@ -1,7 +1,6 @@
 """Functions of Spark's Python workers: partitions of a query, or all rows of keys."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +13,7 @@ from tiltpy.engines.partition import (
     run_partition,
 )
 from tiltpy.errors import TiltError
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.passes.resolve_boundaries import resolve_boundaries
 from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrow.timestamps import from_ticks

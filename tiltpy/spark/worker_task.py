@@ -4,7 +4,7 @@ A worker gets the query as text, and compiles it once for its process, or finds 
 another process has compiled for a CPU like this.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
 import pyarrow as pa
@@ -15,6 +15,7 @@ from tiltpy.compiler.query_kernels import Compiler
 from tiltpy.errors import DataError, TiltError
 from tiltpy.frontend.parse import reread
 from tiltpy.ir.nodes import Input, Query
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.lifetimes import Lifetime
 from tiltpy.runtime.arrow.timestamps import OutputStamp
 from tiltpy.runtime.execution.run_options import RunOptions

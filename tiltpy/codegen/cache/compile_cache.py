@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -18,6 +17,7 @@ import llvmlite.binding as llvm
 from tiltpy.codegen.cache.codec import MalformedError, codec
 from tiltpy.codegen.machine_code import host
 from tiltpy.disk_store import DiskStore, user_store
+from tiltpy.lean_dataclass import dataclass
 
 T = TypeVar("T")
 _SECONDS = struct.Struct("<d")

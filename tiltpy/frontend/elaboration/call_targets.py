@@ -1,6 +1,5 @@
 """Targets of calls: reductions, casts and functions, and whether arguments fit."""
 
-from dataclasses import dataclass
 from enum import Enum, auto
 
 from tiltpy.errors import QueryError
@@ -12,6 +11,7 @@ from tiltpy.frontend.surface import syntax
 from tiltpy.frontend.surface.names import nearest, split_active
 from tiltpy.ir.nodes import Const, Expr
 from tiltpy.ir.print.literals import literal
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.messages import quantity
 from tiltpy.ops import (
     CONVOLVE,

@@ -6,7 +6,7 @@ queries do without. So are the library's reductions, which only its functions se
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from typing import Literal, cast
 
@@ -15,6 +15,7 @@ from tiltpy.frontend.text.grammar import grammar_file, parser
 from tiltpy.frontend.text.statement_rules import RULES
 from tiltpy.frontend.text.tree_reader import TreeReader
 from tiltpy.ir.nodes import UserReduction
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.source import Source
 from tiltpy.types import Type
 

@@ -8,7 +8,7 @@ alone, since its errors would only repeat the first.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
@@ -46,6 +46,7 @@ from tiltpy.ir.endless import endless_bounds
 from tiltpy.ir.find_string_uses import find_string_uses
 from tiltpy.ir.nodes import Const, Input, Query, TemporalExpr, UserReduction
 from tiltpy.ir.traversal import source_cuts
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.limits import MAX_ERRORS
 from tiltpy.types import TDom, Unit
 

@@ -1,7 +1,7 @@
 """Reductions: an element for each snapshot of a window, reduced to one value."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tiltpy.errors import QueryError
 from tiltpy.frontend.elaboration.call_targets import (
@@ -27,6 +27,7 @@ from tiltpy.ir.construct.reductions import reduce, reduce_user_defined
 from tiltpy.ir.construct.structs import field, make_struct
 from tiltpy.ir.construct.widening import finish
 from tiltpy.ir.nodes import Expr, Phi, Window
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.messages import article
 from tiltpy.ops import PAIRS
 from tiltpy.source import Span

@@ -1,6 +1,5 @@
 """Times in a query: constants in ticks, and references relative to a time variable."""
 
-from dataclasses import dataclass
 from math import inf
 
 from tiltpy.errors import QueryError
@@ -10,6 +9,7 @@ from tiltpy.frontend.hints.misplaced import no_length, other_time, too_deep
 from tiltpy.frontend.surface import syntax
 from tiltpy.frontend.surface.durations import unit_of_length
 from tiltpy.ir.nodes import Const
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.limits import MAX_DEPTH
 from tiltpy.source import Span
 from tiltpy.types import INT_LITERAL, MAX_OFFSET, NANOSECONDS, Unit

@@ -10,7 +10,7 @@
 The state has the type of `init`, which `acc`, `deacc` and `merge` must return.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tiltpy.errors import QueryError
 from tiltpy.frontend.elaboration.bodies import elaborate_body
@@ -34,6 +34,7 @@ from tiltpy.ir.reductions import (
     names_in,
 )
 from tiltpy.ir.traversal import walk
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.ops import FUNCTIONS, REDUCTIONS
 from tiltpy.source import Span
 from tiltpy.types import Struct, Type

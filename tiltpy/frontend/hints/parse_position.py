@@ -1,10 +1,10 @@
 """The position at which a text does not parse, as hints look at it."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 
 from tiltpy.frontend.surface.recovery import Lexeme, lex
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.source import Source
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date, timedelta
 
 import numpy as np
@@ -16,6 +16,7 @@ from tiltpy.frontend.python.expressions import Expression, Provenance, lift
 from tiltpy.frontend.surface import syntax
 from tiltpy.frontend.surface.durations import is_duration, parse_duration
 from tiltpy.frontend.surface.print import format_syntax
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.source import Span
 from tiltpy.types import STEPS
 

@@ -8,7 +8,9 @@ the first.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from tiltpy.lean_dataclass import dataclass
 
 _TOKEN = re.compile(
     r"""(?P<blank>(?:[ \t\r\n\f]|\#[^\n]*)+)

@@ -6,7 +6,6 @@ bare `1` takes the type of what it meets, so one that meets nothing typed is pri
 *firm* if it has a type of its own wherever it stands.
 """
 
-from dataclasses import dataclass
 from itertools import zip_longest
 from typing import assert_never
 
@@ -46,6 +45,7 @@ from tiltpy.ir.nodes import (
 from tiltpy.ir.print.literals import is_firm, literal, settles
 from tiltpy.ir.temporal_types import is_temporal
 from tiltpy.ir.traversal import names
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.ops import COMPARISON, LOGICAL, PRECEDENCE
 from tiltpy.types import (
     ALL_FUTURE,

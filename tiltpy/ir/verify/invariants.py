@@ -5,7 +5,7 @@ and the fault. It runs on every query before and after each pass.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import assert_never
 
 from tiltpy.ir.cuts import leaf_cuts, map_cuts
@@ -43,6 +43,7 @@ from tiltpy.ir.traversal import (
     walk,
 )
 from tiltpy.ir.verify.types import type_fault, user_reduction_fault
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.limits import MAX_DEPTH
 from tiltpy.types import (
     ALL_FUTURE,

@@ -1,11 +1,11 @@
 """The interface of sources: rows as they come, and where to go on."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from threading import Event
 from typing import Protocol, runtime_checkable
 
 from tiltpy.ir.nodes import Input
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.live.sinks.sink import Position
 from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.time_literals import Moment

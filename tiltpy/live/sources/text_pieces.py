@@ -6,7 +6,6 @@ that the first piece had.
 """
 
 import re
-from dataclasses import dataclass
 from functools import cache
 from typing import TypedDict
 from zlib import crc32
@@ -14,6 +13,7 @@ from zlib import crc32
 import pyarrow as pa
 
 from tiltpy.errors import DataError
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.live.append_file import CHECKED
 from tiltpy.live.sources.source import ExpectedInput
 from tiltpy.runtime.arrays.views import arrow_type

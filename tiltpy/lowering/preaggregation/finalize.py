@@ -4,8 +4,6 @@ For each cell the panes of its windows are merged, then the result is computed a
 whether a window has changed: each step for all of the keys, side by side.
 """
 
-from dataclasses import dataclass
-
 from tiltpy.abi.signature import Shape
 from tiltpy.abi.slots import SlotKind
 from tiltpy.aggregates.aggregate import State
@@ -19,6 +17,7 @@ from tiltpy.ir.nodes import (
     Expr,
     Reduce,
 )
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.loops.build import (
     FALSE,
     add,

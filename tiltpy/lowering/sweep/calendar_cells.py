@@ -1,10 +1,11 @@
 """Cells of a calendar in a sweep loop: each is a visit, evaluated at its last tick."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.calendar_cells import CellBounds
 from tiltpy.ir.nodes import TemporalExpr, Window
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.loops.build import sub
 from tiltpy.loops.nodes import LExpr, Var
 from tiltpy.lowering.sweep.low_edge import LowEdge

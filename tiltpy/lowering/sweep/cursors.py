@@ -5,12 +5,13 @@ which row it is, and until when, in the loop's time, nothing changes.
 """
 
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
 from tiltpy.abi.layouts import TimeLayout
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.row_access import ObjectRows
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.loops.build import (
     FALSE,
     INF,

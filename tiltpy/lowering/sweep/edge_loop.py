@@ -6,12 +6,11 @@ before the loop need neither. The time after the next is loaded for each bound b
 is known which bounds move, so that no visit waits for memory.
 """
 
-from dataclasses import dataclass
-
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.output_arrays import OutputArrays, write_snapshot
 from tiltpy.emit.row_access import ObjectRows, prefetch_rows
 from tiltpy.ir.nodes import CutPoint, Window
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.loops.build import add, conj, convert, i64, le, least, lt, sub
 from tiltpy.loops.nodes import LExpr, Select, Var, While
 from tiltpy.lowering.sweep.cursors import StepCursor

@@ -7,7 +7,7 @@ in the windows. No state goes from one event to the next.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tiltpy.aggregates.aggregate import State, lift_where, name_state
 from tiltpy.aggregates.built_in import aggregate_for
@@ -20,6 +20,7 @@ from tiltpy.emit.references import references
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.emit.values import LoopValue, Reading, lower_expr
 from tiltpy.ir.nodes import At, Reduce, TemporalExpr, Time, Window
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.loops.build import (
     NEVER,
     TRUE,

@@ -1,10 +1,11 @@
 """Cells that are the intervals of an input: windows begin where some of them do."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.ir.nodes import IntervalSpan
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.loops.build import greatest, i64, sub
 from tiltpy.loops.nodes import LExpr, Var
 from tiltpy.lowering.sweep.low_edge import LowEdge

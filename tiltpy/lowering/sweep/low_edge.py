@@ -1,7 +1,6 @@
 """The earlier edges of windows: at a distance from the time, or where cells begin."""
 
-from dataclasses import dataclass
-
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.loops.build import INF, add, i64, sub
 from tiltpy.loops.nodes import LExpr, Var
 

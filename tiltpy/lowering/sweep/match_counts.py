@@ -5,7 +5,7 @@ that has many rows: fewer are counted anew in less time. So it is filled, and it
 are ranked, only in kernels that meet such a window.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import assert_never
 
 from tiltpy.emit.builder import Block, KernelBuilder
@@ -13,6 +13,7 @@ from tiltpy.emit.elements import FoldedElement, Names
 from tiltpy.emit.matches import Match
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.ir.nodes import Window
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.loops.build import (
     FALSE,
     add,

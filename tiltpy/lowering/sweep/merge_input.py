@@ -3,9 +3,8 @@
 The bound after the next is loaded before it is known whether the input moves.
 """
 
-from dataclasses import dataclass
-
 from tiltpy.emit.builder import Block, KernelBuilder
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.loops.build import TRUE, add, conj, convert, eq, i64, le, lt, negate, sub
 from tiltpy.loops.nodes import LExpr, Select, Var
 from tiltpy.lowering.sweep.cursors import PointRead, ScanCursor, StepCursor, gapless

@@ -6,13 +6,14 @@ is not stored.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tiltpy.abi.signature import LANES
 from tiltpy.emit.builder import Block
 from tiltpy.emit.output_arrays import OutputArrays, pack_snapshots
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.ir.nodes import CutPoint
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.loops.build import FALSE, TRUE, conj, greatest, i64, lt, sub
 from tiltpy.loops.nodes import LExpr, Pick, Splat, Var
 from tiltpy.lowering.sweep.cursors import PointRead

@@ -5,9 +5,8 @@ rows have the same digit it moves nothing. The time is linear in the rows, and n
 compares two keys.
 """
 
-from dataclasses import dataclass
-
 from tiltpy.emit.builder import Block, KernelBuilder
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.loops.build import add, convert, eq, i64, load, lt, sub
 from tiltpy.loops.nodes import Array, Bin, For, LExpr, Num, Store, Var, While
 from tiltpy.types import I32, I64, U64

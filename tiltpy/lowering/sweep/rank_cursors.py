@@ -6,13 +6,12 @@ without rows are passed `LANES` at a time, and those of whole blocks by the bloc
 NaNs are counted apart.
 """
 
-from dataclasses import dataclass
-
 from tiltpy.abi.signature import LANES
 from tiltpy.aggregates.quantiles import QuantilePlace, quantile_share
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.values import LoopValue
 from tiltpy.ir.nodes import Reduce
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.loops.build import (
     add,
     conj,

@@ -6,8 +6,6 @@ they clip events at another time, which makes another snapshot for as long as an
 reaches beyond an edge.
 """
 
-from dataclasses import dataclass
-
 from tiltpy.aggregates.user_defined import code_of
 from tiltpy.aggregates.window_elements import assign_state
 from tiltpy.emit.builder import Block, KernelBuilder
@@ -15,6 +13,7 @@ from tiltpy.emit.elements import element_of
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.emit.values import LoopValue
 from tiltpy.ir.nodes import Expr, UserReduction, Window
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.loops.build import (
     FALSE,
     INF,

@@ -9,7 +9,6 @@ In a loop that visits all of them a bound moves by one row at most, since rows l
 tick at least: it *steps*, without a branch. Where times are skipped it *runs*.
 """
 
-from dataclasses import dataclass
 from functools import reduce
 from typing import Literal
 
@@ -17,6 +16,7 @@ from tiltpy.abi.layouts import TimeLayout
 from tiltpy.abi.slots import SlotKind
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.row_access import ObjectRows
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.loops.build import add, convert, i64, le, least, sub
 from tiltpy.loops.nodes import LExpr, Var, While
 from tiltpy.types import BOOL, I64

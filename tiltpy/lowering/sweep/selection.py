@@ -6,10 +6,9 @@ branch; all passes together take some three times that of the first. Pivots are 
 random, by the same steps each time, as no order of the rows is bad for all of them.
 """
 
-from dataclasses import dataclass
-
 from tiltpy.abi.signature import LANES
 from tiltpy.emit.builder import Block, KernelBuilder
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.loops.build import FALSE, add, conj, convert, i64, le, lt, mul, select, sub
 from tiltpy.loops.nodes import (
     Array,

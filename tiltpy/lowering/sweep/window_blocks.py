@@ -6,10 +6,9 @@ the window. Rows of earlier blocks are on the front. Once the first row of the b
 left the window, all rows are.
 """
 
-from dataclasses import dataclass
-
 from tiltpy.emit.builder import Block
 from tiltpy.emit.row_access import ObjectRows
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.loops.build import NEVER, add, conj, greatest, i64, le, lt, mul, sub
 from tiltpy.loops.nodes import Bin, LExpr, Var
 from tiltpy.types import I64

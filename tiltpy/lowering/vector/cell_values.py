@@ -1,10 +1,9 @@
 """Cells that a vector loop computes: values, and a mask of where snapshots begin."""
 
-from dataclasses import dataclass
-
 from tiltpy.emit.builder import Block
 from tiltpy.emit.cell_arrays import CellArrays
 from tiltpy.emit.values import LoopValue
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.loops.build import FALSE, TRUE
 from tiltpy.loops.nodes import Array, LExpr, Splat, Store
 

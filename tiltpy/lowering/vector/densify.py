@@ -7,7 +7,7 @@ the next row, or by the gap behind this one. Rows of one tick that follow each o
 copied, a vector at once.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tiltpy.abi.layouts import TimeLayout
 from tiltpy.abi.signature import LANES
@@ -17,6 +17,7 @@ from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.cell_arrays import CellArrays, CellIndex, cells_of
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.emit.values import LoopValue
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.loops.build import (
     FALSE,
     TRUE,

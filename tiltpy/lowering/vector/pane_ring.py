@@ -7,7 +7,7 @@ many a window has, in an order that no chunk changes.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import gcd
 
 from tiltpy.aggregates.aggregate import Aggregate, State
@@ -15,6 +15,7 @@ from tiltpy.aggregates.built_in import COUNT
 from tiltpy.aggregates.pane_fold import Pane
 from tiltpy.aggregates.pane_passes import DEVIATIONS
 from tiltpy.emit.builder import Block, KernelBuilder
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.loops.build import add, eq, i64, load, lt, mul, sub
 from tiltpy.loops.nodes import Array, Bin, LExpr, Store, Var, While
 from tiltpy.types import I64

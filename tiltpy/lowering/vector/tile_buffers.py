@@ -1,7 +1,6 @@
 """Definitions that another loop of a vector kernel reads: a tile of them, in arrays."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from tiltpy.abi.signature import LANES, RowCount
 from tiltpy.emit.axes import Axis
@@ -9,6 +8,7 @@ from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.cell_arrays import CellArrays
 from tiltpy.emit.values import zero
 from tiltpy.ir.nodes import TemporalExpr
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.loops.build import add, i64, sub
 from tiltpy.loops.nodes import Array, Bin, For, LExpr, Splat, Store, Var, Wide
 from tiltpy.lowering.vector.cell_values import Outcome

@@ -4,7 +4,7 @@ Those that move on with the cells are made of their neighbours' (`folds`). Those
 cells are a few finer ones are gathered, each lane its own.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from tiltpy.abi.signature import LANES
@@ -34,6 +34,7 @@ from tiltpy.emit.values import Leaf, LoopValue, numbers_of, with_numbers
 from tiltpy.ir.nodes import Expr, Reduce, TemporalExpr
 from tiltpy.ir.reductions import picked_bound
 from tiltpy.ir.traversal import sees_more
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.loops.build import TRUE, add, conj, i64, sub
 from tiltpy.loops.nodes import LExpr, Num, Splat
 from tiltpy.lowering.vector.carried_values import CarriedValues

@@ -5,7 +5,7 @@ the row, or neither. Operators combine what is known of their operands.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tiltpy.ir.nodes import (
     Binary,
@@ -16,6 +16,7 @@ from tiltpy.ir.nodes import (
     StringCall,
     Unary,
 )
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.passes.analyses.constants import Operation, fold_operation
 from tiltpy.types import BOOL, Scalar
 

@@ -7,10 +7,11 @@ whose cells differ underneath, so the cuts travel with the value (`InlinedCut`).
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tiltpy.ir.cuts import leaf_cuts
 from tiltpy.ir.nodes import Cut, CutPoint, CutWindow, Expr, InlinedCut, Since
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.passes.analyses.strictness import References, never_phi, strict_in
 from tiltpy.passes.analyses.substitution import inline_points
 

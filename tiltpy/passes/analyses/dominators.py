@@ -1,10 +1,11 @@
 """A body as a graph in which equal nodes are one, and its dominators."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tiltpy.ir.nodes import Expr, Let, Local, Reduce
 from tiltpy.ir.traversal import children, with_children
+from tiltpy.lean_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

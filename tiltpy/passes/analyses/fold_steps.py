@@ -7,7 +7,7 @@ row, or neither.
 """
 
 from collections.abc import Container, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import assert_never
 
 from tiltpy.ir.nodes import (
@@ -37,6 +37,7 @@ from tiltpy.ir.nodes import (
     UserReduction,
 )
 from tiltpy.ir.reductions import STATE
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.passes.analyses.affine_values import AffineValue, operate, presence_of
 from tiltpy.passes.analyses.strictness import never_phi
 from tiltpy.types import Scalar, Struct

@@ -11,13 +11,13 @@ derives which it is:
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from math import ceil, inf, log
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tiltpy.ir.nodes import Expr, If, Let, Phi, Reduce, Since, UserReduction
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.passes.analyses.fold_fields import FoldFields
 from tiltpy.passes.analyses.fold_steps import TooManyPathsError
 

@@ -6,7 +6,7 @@ one of a window of `~x` whose element is the body.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tiltpy.ir.cuts import LeafCut, expressions, leaf_cuts
 from tiltpy.ir.nodes import (
@@ -30,6 +30,7 @@ from tiltpy.ir.nodes import (
     Window,
 )
 from tiltpy.ir.traversal import rewrite, rewrite_element, walk
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.passes.analyses.strictness import never_phi, strict_in
 from tiltpy.passes.analyses.substitution import (
     access,

@@ -6,7 +6,6 @@ cuts an inlined object leaves behind (see `fuse_operators`).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import assert_never
 
 from tiltpy.ir.nodes import (
@@ -36,6 +35,7 @@ from tiltpy.ir.nodes import (
     Unary,
 )
 from tiltpy.ir.traversal import children, walk
+from tiltpy.lean_dataclass import dataclass
 
 References = frozenset[CutPoint]
 NONE: References = frozenset()

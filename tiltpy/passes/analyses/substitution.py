@@ -6,7 +6,7 @@ sees through.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from tiltpy.ir.nodes import (
     At,
@@ -25,6 +25,7 @@ from tiltpy.ir.nodes import (
     Time,
 )
 from tiltpy.ir.traversal import children, rewrite_element, walk, with_children
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.ops import FUNCTIONS, REDUCTIONS
 from tiltpy.types import BOOL, Struct
 

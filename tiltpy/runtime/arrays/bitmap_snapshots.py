@@ -4,10 +4,9 @@ Their times follow from the bits, and are computed on demand: a result that is o
 counted, or whose values alone are read, needs none.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.routines.catalogue import EXPAND_CELLS, EXPAND_RUNS, SPARE
 from tiltpy.runtime.arrays.dtypes import Bits, Times
 from tiltpy.runtime.arrays.pool import allocate

@@ -5,7 +5,7 @@ makes both, with one dictionary for all columns of a run.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeVar
 
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from tiltpy import arrow_functions as pc
 from tiltpy.abi.slots import SlotKind
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.ops import STRING_TESTS
 from tiltpy.string_predicates import array_of, find_members, match_strings
 

@@ -5,12 +5,13 @@ and from the rows' own, and are computed on demand: a result that is only counte
 whose values alone are read, needs none.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from tiltpy.abi.layouts import TimeLayout
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.routines.catalogue import SELECT_ENTRIES, SPARE
 from tiltpy.runtime.arrays.dtypes import BoolArray, Times
 from tiltpy.runtime.arrays.pool import allocate

@@ -12,7 +12,6 @@ import mmap
 import os
 from collections import OrderedDict, deque
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from threading import local
@@ -25,6 +24,7 @@ from numpy.typing import NDArray
 from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.errors import DataError
 from tiltpy.forks import ForkSafe
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.runtime.arrays.dtypes import Times
 from tiltpy.types import I64, NAMED, Scalar
 

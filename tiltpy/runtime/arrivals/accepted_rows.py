@@ -4,12 +4,12 @@ Rows that wait have their times in ticks, and late rows that were moved have new
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from tiltpy.errors import DataError
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.runtime.arrays.views import integers_of
 from tiltpy.runtime.arrivals.read_arrivals import ArrivalReader, join_rows
 from tiltpy.runtime.arrow.timestamps import from_ticks, output_stamp

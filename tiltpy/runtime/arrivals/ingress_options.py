@@ -1,11 +1,11 @@
 """Options for how the rows of an input come into a live session."""
 
-from dataclasses import dataclass
 from typing import Literal, get_args
 
 import pyarrow as pa
 
 from tiltpy.argument_checks import check_argument
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.runtime.ingest.binding import InputBinding
 
 LatePolicy = Literal["drop", "adjust", "throw", "side"]

@@ -7,7 +7,7 @@ nothing is sorted, and mostly no code changes.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +20,7 @@ from tiltpy.ir.find_string_uses import find_string_uses
 from tiltpy.ir.nodes import Binary, Const, Expr, In, Query, Reduce
 from tiltpy.ir.string_sources import ColumnSource, StringUses
 from tiltpy.ir.traversal import walk
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.runtime.arrays.dictionary import (
     NO_STRINGS,
     Recoding,

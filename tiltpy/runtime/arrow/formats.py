@@ -1,9 +1,10 @@
 """Formats of files: by suffix, by name, and by the first bytes of what has neither."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from tiltpy.errors import DataError, TiltError
+from tiltpy.lean_dataclass import dataclass
 
 FORMATS = {
     ".parquet": "Parquet",

@@ -6,10 +6,9 @@ two entries meet: row displacement, as for the tables of parsers (Tarjan and Yao
 Rows with many entries do not overlap.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.runtime.arrays.dtypes import I64Array
 
 LOADS = tuple((most, max(4, most // 2)) for most in (0, 1, 2, 4, 8, 16, 32, 64))

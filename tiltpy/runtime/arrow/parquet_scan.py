@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from glob import glob, has_magic
 from itertools import islice
 from os import PathLike
@@ -20,6 +19,7 @@ import pyarrow as pa
 from tiltpy.argument_checks import check_path
 from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.errors import DataError
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.runtime.concurrency.offload import offload
 from tiltpy.runtime.concurrency.pipeline import draw_ahead
 from tiltpy.types import NANOSECONDS, Unit

@@ -5,12 +5,12 @@ where there is no second candidate; otherwise the error lists the candidates.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 import pyarrow as pa
 
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Input
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.messages import closest
 from tiltpy.types import Struct
 

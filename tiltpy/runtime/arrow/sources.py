@@ -1,13 +1,14 @@
 """Files and pipes that tables are read from, each with its format."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO
 
 import pyarrow as pa
 
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.runtime.arrow.formats import (
     FileFormat,
     TextStyle,

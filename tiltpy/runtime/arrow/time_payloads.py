@@ -4,13 +4,12 @@ What holds for the times of rows holds here: a value is a whole number of ticks,
 never change an instant, and integers are ticks. But a payload may be null.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from tiltpy.errors import DataError
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.runtime.arrays.dtypes import BoolArray
 from tiltpy.runtime.arrays.snapshot_buffer import Column
 from tiltpy.runtime.arrays.views import column_array, integers_of

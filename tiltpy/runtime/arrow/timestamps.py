@@ -5,7 +5,6 @@ Zones never change an instant: Arrow stores zoned stamps in UTC, and ticks count
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -13,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tiltpy.errors import DataError
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.runtime.arrays.block_passes import find_row
 from tiltpy.runtime.arrays.dtypes import BoolArray, Times
 from tiltpy.runtime.arrays.pool import empty_times

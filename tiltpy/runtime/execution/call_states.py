@@ -5,11 +5,12 @@ calls, which change them in place.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
 from tiltpy.abi.signature import CONTROL, LEFT, NO_STRING, Signature
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.runtime.arrays.dictionary import Strings
 from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.pool import Array, dtype_of

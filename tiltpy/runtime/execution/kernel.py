@@ -1,12 +1,12 @@
 """Kernels as the runtime sees them: machine code, its signature, who compiles it."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
 from tiltpy.abi.layouts import SamplingGrid
 from tiltpy.abi.signature import Signature
 from tiltpy.ir.nodes import Query
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.plan.key_concatenation import KeyConcatenation
 from tiltpy.plan.nodes import Refusal
 

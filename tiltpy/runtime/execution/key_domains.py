@@ -1,11 +1,11 @@
 """Over which times each key of an output is computed, for all keys at once."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from tiltpy.calendars import round_up
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.execution.call_numbers import ceil_to, floor_to

@@ -2,9 +2,9 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from tiltpy.costs import DEFAULT_COSTS, Costs
+from tiltpy.lean_dataclass import dataclass
 
 Progress = Callable[[int, int], None]
 

@@ -1,10 +1,10 @@
 """A signature's slots by where their contents come from."""
 
-from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 from tiltpy.abi.signature import Loop, Scratch, Signature
 from tiltpy.abi.slots import OF_STRINGS, Slot, SlotKind
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.runtime.execution.kernel import Executable, Kernel
 from tiltpy.runtime.execution.row_slices import ROW_NUMBERS
 from tiltpy.types import BOOL, I64, U8, Scalar, columns

@@ -5,7 +5,7 @@ cells out among them without asking for an output's precision.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Generic
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from tiltpy.calendars import end_of_cell
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Query, TemporalExpr
-from tiltpy.lean_dataclass import record
+from tiltpy.lean_dataclass import dataclass, record
 from tiltpy.runtime.arrays.dtypes import Times
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.execution.call_numbers import (

@@ -5,12 +5,12 @@ near them only, so the result is the same whatever the number of workers.
 """
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from tiltpy.forks import cached_property
 from tiltpy.ir.nodes import TemporalExpr
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.plan.nodes import Refusal
 from tiltpy.plan.run_plan import RunFacts, needs_threads, plan_run, refuse_vector
 from tiltpy.runtime.arrays.dictionary import Strings

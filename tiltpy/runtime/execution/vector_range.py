@@ -5,12 +5,13 @@ all its samples must exist, and its outputs must own just the cells of the range
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tiltpy.abi.layouts import SamplingGrid, TimeLayout
 from tiltpy.abi.signature import AlignedRange, Loop, Signature
 from tiltpy.abi.slots import SlotKind
 from tiltpy.costs import Costs
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.plan.run_plan import VectorFacts
 from tiltpy.runtime.arrays.dtypes import BoolArray, Times
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer

@@ -8,7 +8,6 @@ where it takes long.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 
 from tiltpy.abi.signature import Loop, Shape
@@ -17,6 +16,7 @@ from tiltpy.errors import warn
 from tiltpy.ir.cuts import expressions, reads
 from tiltpy.ir.nodes import Phi, Query, Reduce, TemporalExpr, Time
 from tiltpy.ir.traversal import sees_present, walk
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.runtime.concurrency.offload import in_caller
 from tiltpy.runtime.execution.visit_bounds import MAX_CELLS
 from tiltpy.source import UNKNOWN, Span

@@ -6,7 +6,7 @@ long they hold, and rows with one stamp are put into their tie order together.
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Input
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrays.views import integers_of
 from tiltpy.runtime.arrow.parquet_scan import ParquetScan, RowBatch, ScanRange

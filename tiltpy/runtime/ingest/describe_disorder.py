@@ -1,12 +1,12 @@
 """The disorder of a table's rows, and what each reorder latency would do to them."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from tiltpy.errors import DataError
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.messages import quantity
 from tiltpy.runtime.arrays.dtypes import Times
 from tiltpy.runtime.arrays.views import integers_of

@@ -1,7 +1,6 @@
 """A table as a query sees it: its times, keys, values, and its pace."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from tiltpy.errors import DataError
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.runtime.arrow.display import format_values
 from tiltpy.runtime.arrow.files import read_source
 from tiltpy.runtime.arrow.parquet_scan import ParquetScan

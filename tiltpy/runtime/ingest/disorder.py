@@ -5,10 +5,9 @@ O(n log n). Rows may be of several keys, one behind the other, each with a clock
 own: then times are shifted so that those of each key are above those of the key before.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.routines.catalogue import COUNT_INVERSIONS, SPARE
 from tiltpy.routines.prepared_call import PreparedCall
 from tiltpy.runtime.arrays.dtypes import I64Array, Times

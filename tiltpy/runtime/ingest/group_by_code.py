@@ -6,11 +6,10 @@ than the packed sort key are sorted by their highest bits. As a rule that groups
 where it does not, those few are sorted again.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from tiltpy.costs import DEFAULT_COSTS
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.snapshot_buffer import cache_blocks
 from tiltpy.runtime.arrays.time_layout import shift_by_one

@@ -7,7 +7,6 @@ both zeros.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
@@ -17,6 +16,7 @@ from tiltpy import arrow_functions as pc
 from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.errors import DataError
 from tiltpy.forks import cached_property
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.runtime.arrays.block_passes import for_each_block
 from tiltpy.runtime.arrays.dictionary import MOST_BYTES
 from tiltpy.runtime.arrays.views import bools_of, integers_of, plain_array, values_of

@@ -1,12 +1,12 @@
 """The common type of the keys of inputs that are joined."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import reduce
 
 import pyarrow as pa
 
 from tiltpy.errors import DataError
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.types import NANOSECONDS
 
 

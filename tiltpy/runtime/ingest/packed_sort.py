@@ -5,12 +5,12 @@ vectorised: many times faster than `argsort`.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.runtime.arrays.block_passes import for_each_block
 from tiltpy.runtime.arrays.snapshot_buffer import CACHE_BLOCK, cache_blocks
 from tiltpy.runtime.concurrency.workers import map_portions, map_shared, portions

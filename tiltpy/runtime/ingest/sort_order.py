@@ -1,11 +1,10 @@
 """The order of an input's rows: by key, start, ties, arrival."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import pyarrow as pa
 
 from tiltpy.errors import DataError
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.runtime.arrays.block_passes import any_block, for_each_block
 from tiltpy.runtime.arrays.dtypes import I64Array, Times
 from tiltpy.runtime.arrays.time_layout import (

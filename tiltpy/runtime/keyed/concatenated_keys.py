@@ -6,12 +6,13 @@ sees the rows of another key.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from tiltpy.abi.layouts import Layout, TimeLayout
 from tiltpy.abi.signature import Loop
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.plan.key_concatenation import KeyConcatenation
 from tiltpy.plan.nodes import Refusal
 from tiltpy.routines.catalogue import (

@@ -1,12 +1,12 @@
 """Evaluates a batch of keys with both kernels and merges their outputs."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from tiltpy.abi.signature import Loop
 from tiltpy.abi.slots import SlotKind
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.runtime.arrays.dictionary import Strings
 from tiltpy.runtime.arrays.dtypes import I64Array, Times
 from tiltpy.runtime.arrays.pool import ScratchArrays

@@ -8,13 +8,14 @@ domain once its rows are out of reach, a key needs nothing any more.
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from tiltpy.ir.nodes import TemporalExpr
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.plan.key_traits import KeyTraits
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
 from tiltpy.runtime.execution.call_numbers import ceil_to, floor_to

@@ -1,11 +1,11 @@
 """Bounds on the work of each key, by which keys are divided into batches."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from tiltpy.abi.signature import Loop, Signature
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.runtime.arrays.dictionary import Strings
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer

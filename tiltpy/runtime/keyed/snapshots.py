@@ -3,11 +3,10 @@
 What `stitch` does for the pieces of one output is done here for all keys together.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from tiltpy.abi.layouts import TimeLayout
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
 from tiltpy.runtime.execution.key_domains import Domains

@@ -6,7 +6,6 @@ most are left to the sweep kernel.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy as np
 from tiltpy.abi.layouts import SamplingGrid, TimeLayout
 from tiltpy.abi.signature import Read, Signature
 from tiltpy.costs import Costs
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.execution.call_numbers import ceil_to

@@ -6,7 +6,6 @@ no other begins.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from tiltpy.abi.layouts import TimeLayout
 from tiltpy.abi.slots import SlotKind
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
 from tiltpy.runtime.arrays.pool import Array, ThreadScratch
 from tiltpy.runtime.arrays.snapshot_buffer import Column, pack_validity

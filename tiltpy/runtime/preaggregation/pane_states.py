@@ -7,7 +7,6 @@ kernel visits the events in order of time and adds each to its key's state (see
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +17,7 @@ from tiltpy.abi.signature import PaneAggregation, RowCount, Signature
 from tiltpy.abi.slots import SlotKind
 from tiltpy.calendars import cell_numbers, cell_starts
 from tiltpy.costs import PreaggregationCosts
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.runtime.arrays.dictionary import Strings
 from tiltpy.runtime.arrays.dtypes import I64Array, Times
 from tiltpy.runtime.arrays.pool import ScratchArrays, allocate

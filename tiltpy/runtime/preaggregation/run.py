@@ -6,7 +6,6 @@ every pane. Otherwise rows are grouped by key (`keyed`), with the same results.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -16,6 +15,7 @@ from tiltpy.abi.layouts import Layout, TimeLayout
 from tiltpy.abi.signature import PaneAggregation
 from tiltpy.costs import PreaggregationCosts
 from tiltpy.ir.nodes import CutWindow, Input, Query
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.plan.nodes import Misfit, Refusal
 from tiltpy.plan.pane_limits import PaneFacts, most_keys, refuse_few_rows, refuse_size
 from tiltpy.runtime.arrays.dictionary import Strings

@@ -5,7 +5,6 @@ Another thread writes what one span made while the next one is computed.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO
@@ -14,6 +13,7 @@ import pyarrow as pa
 
 from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.errors import DataError
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.runtime.arrow.files import reason, replace_files
 from tiltpy.runtime.arrow.formats import FileFormat, format_of
 from tiltpy.runtime.arrow.table_writers import Pipe, TableWriter, make_writer

@@ -1,13 +1,13 @@
 """The keys of an output's snapshots, and the key columns of its table."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 
 from tiltpy import arrow_functions as pc
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.runtime.arrays.dictionary import MOST_BYTES
 from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.repetition import repeat_numbers

@@ -4,10 +4,9 @@ Values lie key after key; times follow from bits, and are computed on demand, as
 `BitmapSnapshots`. All keys are stitched together, as `stitch` does for one output.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.routines.catalogue import (
     EXPAND_ALL,
     EXPAND_CELLS,

@@ -6,13 +6,13 @@ several, or the texts of legends.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from tiltpy import arrow_functions as pc
 from tiltpy.errors import TiltError
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.plot.series import FEW_KEYS, MOST_KEYS, MOST_MULTIPLES, KeyStyle
 from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrow.display import PHI, format_values
