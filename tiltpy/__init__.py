@@ -24,8 +24,15 @@ _collecting = gc.isenabled()
 gc.disable()
 
 import builtins as _builtins
+import os as _os
 import sys as _sys
 from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+# Threads of numpy's BLAS spin for 2**26 cycles before they sleep, from its import on.
+_SPIN = "OPENBLAS_THREAD_TIMEOUT"
+_is_calm = "numpy" in _sys.modules or _SPIN in _os.environ
+if not _is_calm:
+    _os.environ[_SPIN] = "20"
 
 from tiltpy import library
 from tiltpy.api import CompiledQuery, compile, load, parse
@@ -60,6 +67,8 @@ from tiltpy.types import STRING as _STRING
 from tiltpy.types import TIME as _TIME
 from tiltpy.types import Struct
 
+if not _is_calm:  # so that processes that are started find it as it was
+    del _os.environ[_SPIN]
 if not gc.get_freeze_count():  # so that it is old already, and not looked at next
     gc.freeze()
     gc.unfreeze()

@@ -236,7 +236,12 @@ class QueryKernels(ForkSafe):
     def _plan_panes(self, output: str) -> PaneAggregation | Refusal:
         if "preaggregation" in self._options.disabled_strategies:
             return DISABLED
-        return self._stages.plan_panes(output)
+        return self._memoize(
+            f"panes {output}",
+            PaneAggregation | Refusal,
+            "lowering",
+            lambda: self._stages.plan_panes(output),
+        )
 
     def preaggregation_kernels(
         self, output: str, key: Scalar = U32, *, narrow: bool = False
