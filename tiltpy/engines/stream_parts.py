@@ -33,7 +33,7 @@ from tiltpy.runtime.incremental.state import (
     OutputProgress,
     UnkeyedSource,
 )
-from tiltpy.types import ENDLESS, STRING, Boundary
+from tiltpy.types import ENDLESS, STRING, Boundary, Reach
 
 
 def _sign(group: OutputGroup[Kernels], layouts: Mapping[str, Layout]) -> Signature:
@@ -50,6 +50,18 @@ def _resumes(group: OutputGroup[Kernels], signature: Signature) -> bool:
     strings = any(scalar == STRING for _, scalar in signature.states)
     lasts = signature.refuse_states(in_chains=True) is None
     return lasts and not (strings and group.vocabulary.uses.calls)
+
+
+def _looks_back(
+    group: OutputGroup[Kernels], outputs: Mapping[str, OutputProgress]
+) -> bool:
+    """Tell whether outputs need more of an input than the snapshot at a time.
+
+    If they do not, no state spares a row, and kernels that keep none are faster.
+    """
+    reaches = (outputs[name].reach for name in group.query.outputs)
+    needs = (boundary.back for reach in reaches for boundary in reach.values())
+    return any(back != Reach() for back in needs)
 
 
 SPARSE_CELLS = 64
@@ -87,6 +99,8 @@ class UnkeyedPart:
     """Outputs without keys."""
 
     needs_all_keys = False
+    keeps_states = False
+    """True where states are kept even if no output looks back."""
     make_engine: type[Engine] = Engine
 
     def __init__(
@@ -115,7 +129,8 @@ class UnkeyedPart:
         Lists the precisions of objects that have a snapshot in every cell.
         """
         signature = _sign(self.group, layouts)
-        if _resumes(self.group, signature):
+        kept = self.keeps_states or _looks_back(self.group, outputs)
+        if kept and _resumes(self.group, signature):
             rows = {name: source.rows() for name, source in self.inputs.items()}
             self.state = self.engine.first_state(rows)
             resumed = resolve_boundaries(self.group.query, "resumed")

@@ -39,6 +39,7 @@ from tiltpy.runtime.results.key_columns import KeySnapshots
 class PromptPart(UnkeyedPart):
     """Outputs without keys."""
 
+    keeps_states = True
     make_engine = PromptEngine
 
     @cached_property
