@@ -184,6 +184,9 @@ class PreaggregationCosts(_Thresholds):
     at once (panes of 300,000 keys)."""
     searched_rows: int = 1 << 20
     """Rows that are searched together for the first event of each key."""
+    rows_per_key: int = 64
+    """Rows of each key in a part of a file, at least: the dictionary of keys takes 0.3
+    us for each."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

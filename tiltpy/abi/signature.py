@@ -233,6 +233,8 @@ class PaneAggregation:
     """Whether rows may be null in their only column: those are no events."""
     states: tuple[Scalar, ...]
     """The types of the matrices."""
+    needs_rows: bool
+    """Whether the second kernel reads rows: states may be their numbers."""
 
 
 @dataclass(frozen=True, slots=True)

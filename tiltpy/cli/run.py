@@ -25,6 +25,7 @@ from tiltpy.cli.outputs import (
 from tiltpy.cli.run_options import add_run_options, read_run_options
 from tiltpy.cli.views import add_view_argument, check_parts, needs_all, read_views
 from tiltpy.progress.progress_bar import ProgressBar
+from tiltpy.runtime.arrays.arrow_pool import reuse_arrow_pages
 from tiltpy.runtime.results.file_sink import Target
 from tiltpy.runtime.results.key_columns import Order
 
@@ -59,6 +60,7 @@ def add_run_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Run a query; 0 if it went well."""
     check_engine(args)
+    reuse_arrow_pages()
     query = read_query(args.query, args.param)
     paths = input_paths(query, args)
     if args.engine == "spark":

@@ -1,10 +1,14 @@
 """Runs over tables with outputs by key: by groups of rows, or folded as they come."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 
 from tiltpy.engines.keyed_engine import KeyedEngine, KeyedEvaluation, Rows
+from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Query
 from tiltpy.plan.nodes import Misfit
+from tiltpy.runtime.arrays.arrow_pool import are_arrow_pages_reused
+from tiltpy.runtime.arrow.parquet_scan import ParquetScan
 from tiltpy.runtime.execution.kernel import Kernels
 from tiltpy.runtime.execution.output_group import OutputGroup
 from tiltpy.runtime.execution.run_options import RunOptions
@@ -13,6 +17,7 @@ from tiltpy.runtime.execution.visit_warnings import Announcement
 from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.runtime.ingest.read_input import InputRows
 from tiltpy.runtime.keyed.keyed_run import KeyedRun
+from tiltpy.runtime.preaggregation.fold_parts import fold_in_parts
 from tiltpy.runtime.preaggregation.run import (
     FoldKernels,
     PreaggregatedRun,
@@ -28,12 +33,21 @@ def fold_rows(
     bindings: Mapping[str, InputBinding],
     request: Request,
     options: RunOptions,
+    *,
+    alone: bool = False,
 ) -> PreaggregatedRun | None:
-    """Compute the outputs of a group without grouping any rows, where that can be."""
+    """Compute the outputs of a group without grouping any rows, where that can be.
+
+    `alone`: nothing else is computed from these rows.
+    """
     declared = only_input(group.query)
     if declared is None or options.preaggregate is False:
         return None
     binding, costs = bindings[declared.name], options.costs.preaggregation
+    in_parts = alone and isinstance(binding.frame, ParquetScan)
+    if in_parts and are_arrow_pages_reused():
+        with suppress(Misfit, DataError):  # the error says where, over all rows at once
+            return fold_in_parts(group, binding, request, options)
     rows = read_in_time_order(declared, binding, group.query.unit, costs)
     if isinstance(rows, str):
         return None

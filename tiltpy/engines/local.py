@@ -85,12 +85,14 @@ def _run_parts(
         if _are_keyed(group.query):
             from tiltpy.engines import keyed_tables  # noqa: PLC0415 - late
 
-            folded = keyed_tables.fold_rows(group, bindings, request, options)
+            folded = keyed_tables.fold_rows(
+                group, bindings, request, options, alone=len(parts) == 1
+            )
         if folded is None:
             grouped |= group.inputs
         else:
             direct[group] = folded
-            stamps[folded.rows_of] = folded.rows.stamps
+            stamps[folded.rows_of] = folded.stamps
     bound = bind_inputs(
         query,
         bindings,

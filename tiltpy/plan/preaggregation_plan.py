@@ -219,6 +219,10 @@ class PaneAggregationPlan:
             self.half,
             isinstance(payload, Scalar) and self.layouts[self.input].nullable[0],
             self.states,
+            any(
+                node.reduction in ("first", "last")
+                for node in reductions(self.definition)
+            ),
         )
 
     # What both kernels refer to

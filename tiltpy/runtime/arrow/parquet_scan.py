@@ -7,7 +7,7 @@ which order of time the files are to be read, and which row groups end before a 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from glob import glob, has_magic
 from itertools import islice
 from os import PathLike
@@ -64,23 +64,30 @@ class ParquetScan:
             return file.schema_arrow
 
     def batches(
-        self, names: Sequence[str], rows: int, times: ScanRange | None = None
-    ) -> Iterator[RowBatch]:
+        self,
+        names: Sequence[str],
+        rows: int,
+        times: ScanRange | None = None,
+        *,
+        encoded: bool = False,
+    ) -> Generator[RowBatch]:
         """Read the columns `names`, `rows` at most at once, in time order.
 
         `times` skips row groups that lie before it, and orders the files; without it,
         or without statistics, they stay in order. Another thread reads a batch ahead.
+        `encoded`: strings stay codes of a dictionary.
         """
-        return draw_ahead(self._batches(names, rows, times))
+        return draw_ahead(self._batches(names, rows, times, encoded=encoded))
 
     def _batches(
-        self, names: Sequence[str], rows: int, times: ScanRange | None
+        self, names: Sequence[str], rows: int, times: ScanRange | None, *, encoded: bool
     ) -> Iterator[RowBatch]:
-        schema = self.schema
-        types = {name: schema.field(name).type for name in names}
+        types, strings = self._types(names)
+        if not encoded:
+            strings = []
         for path in self._in_order(times):
-            with open_parquet(path) as file:
-                _check_types(path, file.schema_arrow, types)
+            with open_parquet(path, strings) as file:
+                _check_types(path, file.schema_arrow, types, strings)
                 first = 0
                 groups = list(range(file.num_row_groups))
                 skipped = 0 if times is None else times.groups_before(file)
@@ -92,15 +99,19 @@ class ParquetScan:
 
     def read(self, names: Sequence[str]) -> pa.Table:
         """Read the columns `names` as a whole, file by file; strings are encoded."""
-        schema = self.schema
-        types = {name: schema.field(name).type for name in names}
-        encoded = [name for name, kind in types.items() if kind == pa.string()]
+        types, encoded = self._types(names)
         tables = []
         for path in self.paths:
             with open_parquet(path, encoded) as file:
                 _check_types(path, file.schema_arrow, types, encoded)
                 tables.append(_read_whole(path, file, names))
         return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
+
+    def _types(self, names: Sequence[str]) -> tuple[dict[str, pa.DataType], list[str]]:
+        """Find the types of columns, and which of them are strings."""
+        schema = self.schema
+        types = {name: schema.field(name).type for name in names}
+        return types, [name for name, kind in types.items() if kind == pa.string()]
 
     def _in_order(self, times: ScanRange | None) -> Sequence[Path]:
         if times is None or len(self.paths) == 1:
@@ -177,6 +188,23 @@ def rows_of(frame: object) -> int:
                 total += int(file.metadata.num_rows)
         return total
     return int(frame.num_rows) if isinstance(frame, pa.Table) else 0
+
+
+def may_have_nulls(scan: ParquetScan, column: str) -> bool:
+    """Tell whether a column may have nulls, by what the footers say."""
+    for path in scan.paths:
+        with open_parquet(path) as file:
+            for group in range(file.num_row_groups):
+                row_group = file.metadata.row_group(group)
+                for number in range(row_group.num_columns):
+                    chunk = row_group.column(number)
+                    if chunk.path_in_schema == column:
+                        stats = chunk.statistics if chunk.is_stats_set else None
+                        if stats is None or not stats.has_null_count:
+                            return True
+                        if stats.null_count:
+                            return True
+    return False
 
 
 def open_parquet(path: Path, encoded: Sequence[str] = ()) -> pq.ParquetFile:

@@ -6,16 +6,24 @@ The code of a key is the number of keys that came before it, whatever their orde
 from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
 from operator import ne
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from tiltpy.runtime.arrays.dtypes import I64Array
-from tiltpy.runtime.arrays.views import bools_of, integers_of, values_of
+from tiltpy.runtime.arrays.views import (
+    array_of,
+    bools_of,
+    integers_of,
+    plain_array,
+    values_of,
+)
 from tiltpy.runtime.arrow.encode_strings import is_string
 from tiltpy.runtime.ingest.key_codes import encode_keys
 from tiltpy.runtime.ingest.key_types import common_type
 from tiltpy.runtime.ingest.keys import Keys, LateColumns, cast_keys
+from tiltpy.string_predicates import array_of as string_array
 
 FEW_TEXTS = 32
 """Texts that are listed sooner than encoded."""
@@ -172,8 +180,20 @@ def _list_distinct(column: pa.Array) -> tuple[list[Hashable], I64Array | None]:
     return _list_column(column), None
 
 
-def _restore_column(values: Sequence[Hashable], kind: pa.DataType) -> pa.Array:
-    """Make a column of what `_list_column` lists."""
-    if is_string(kind) or pa.types.is_boolean(kind):
-        return pa.array(values, kind)
-    return pa.array(values, pa.type_for_alias(f"int{kind.bit_width}")).view(kind)
+def _restore_column(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    """Make a column of what `_list_column` lists; `pa.array` would import pandas."""
+    if pa.types.is_null(kind):
+        return pa.nulls(len(values))
+    absent = np.array([value is None for value in values], np.bool_)
+    if is_string(kind):
+        texts = string_array([value or "" for value in values])
+        buffers = texts.buffers()
+        if absent.any():
+            buffers[0] = pa.py_buffer(np.packbits(~absent, bitorder="little"))
+        return pa.Array.from_buffers(texts.type, len(values), buffers).cast(kind)
+    if pa.types.is_boolean(kind):
+        flags = np.array([bool(value) for value in values], np.bool_)
+        validity = np.packbits(~absent, bitorder="little") if absent.any() else None
+        return array_of(flags, validity, kind)
+    numbers = np.array([value or 0 for value in values], f"i{kind.bit_width // 8}")
+    return plain_array(numbers, absent if absent.any() else None).view(kind)

@@ -55,12 +55,15 @@ class PaneAggregate:
         tdom: TDom,
         type: Type,
         request: Request,
+        firsts: Times | None = None,
     ) -> None:
         self.matrices = matrices
         self.kernel = cells
         self.tdom = tdom
         self.type = type
         self.request = request
+        self.firsts = firsts
+        """The start of each key's first event, where the rows are not all there."""
         self.scratch = ThreadScratch()
         aggregation = matrices.aggregation
         panes = len(matrices.panes)
@@ -106,6 +109,8 @@ class PaneAggregate:
         first, last = self._panes()
         keys = np.flatnonzero(last >= 0)
         ends = self.matrices.grid.ends(self.matrices.panes.first + last[keys])
+        if self.firsts is not None:
+            return Events(keys, self.firsts[keys], ends)
         return Events(keys, self._starts(first, keys), ends)
 
     def _panes(self) -> tuple[I64Array, I64Array]:

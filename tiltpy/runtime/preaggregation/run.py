@@ -22,7 +22,7 @@ from tiltpy.runtime.arrays.dictionary import Strings
 from tiltpy.runtime.arrays.pool import physical_memory
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrow.encode_strings import encode
-from tiltpy.runtime.arrow.timestamps import OutputStamp
+from tiltpy.runtime.arrow.timestamps import OutputStamp, StampType
 from tiltpy.runtime.concurrency.offload import allow_threads
 from tiltpy.runtime.execution.kernel import Kernel, Kernels
 from tiltpy.runtime.execution.output_group import OutputGroup
@@ -79,7 +79,9 @@ class PreaggregatedRun:
     """The outputs of a query, folded: their tables can be made."""
 
     query: Query
-    rows: TimeOrderedRows
+    names: tuple[str, ...]
+    """Those of the keys."""
+    stamps: StampType
     strings: Strings
     folded: dict[str, PaneAggregate]
 
@@ -93,7 +95,7 @@ class PreaggregatedRun:
     ) -> Iterator[OutputTable]:
         """A table of each output, whose snapshots are made on demand."""
         for name, folded in self.folded.items():
-            pending = _Pending(folded, self.rows, order, workers)
+            pending = _Pending(folded, self.names, order, workers)
             of = self.query.type_of(name)
             yield OutputTable(name, of, pending, stamp, self.strings, workers=workers)
 
@@ -103,7 +105,7 @@ class _Pending(DeferredRows):
     """The snapshots of an output that was folded; workers share making them."""
 
     folded: PaneAggregate
-    rows: TimeOrderedRows
+    names: tuple[str, ...]
     order: Order
     workers: int
 
@@ -111,7 +113,7 @@ class _Pending(DeferredRows):
         """The names and types of the key columns."""
         none = np.zeros(0, np.int64)
         columns = self.folded.matrices.keys.columns(none)
-        return [(n, c.type) for n, c in zip(self.rows.names, columns, strict=True)]
+        return [(n, c.type) for n, c in zip(self.names, columns, strict=True)]
 
     def make(self) -> OutputRows:
         """Make cells of the states, and snapshots of the cells."""
@@ -121,7 +123,7 @@ class _Pending(DeferredRows):
         none = np.zeros(0, np.int64)
         keys = np.concatenate([none, *(block.keys for block in blocks)])
         counts = np.concatenate([none, *(block.counts for block in blocks)])
-        known = Keys(self.rows.names, self.folded.matrices.keys.columns(keys))
+        known = Keys(self.names, self.folded.matrices.keys.columns(keys))
         columns = KeyColumns(known, np.arange(len(keys)), counts, self.order)
         return OutputRows([_piece(block) for block in blocks], columns)
 
@@ -156,7 +158,7 @@ def fold_directly(
         aggregates[fold.name] = PaneAggregate(matrices, cells, tdom, of, request)
     if options.progress is not None:
         options.progress(1, 1)
-    return PreaggregatedRun(query, rows, plan.strings, aggregates)
+    return PreaggregatedRun(query, rows.names, rows.stamps, plan.strings, aggregates)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -217,6 +219,8 @@ class Fold:
     rows: TimeOrderedRows
     kernels: FoldKernels
     costs: PreaggregationCosts
+    wide: bool = False
+    """Counts are wide, as those of other rows may be large."""
 
     @staticmethod
     def of(
@@ -225,8 +229,12 @@ class Fold:
         rows: TimeOrderedRows,
         kernels: FoldKernels,
         costs: PreaggregationCosts,
+        most: int | None = None,
     ) -> "Fold":
-        """Find the panes and keys of an output, or raise `Misfit`."""
+        """Find the panes and keys of an output, or raise `Misfit`.
+
+        `most` bounds the keys where these are not all rows.
+        """
         bounds = rows.buffer.bounds()
         assert bounds is not None
         grid = pane_grid(aggregation)
@@ -238,10 +246,10 @@ class Fold:
             len(aggregation.states),
             aggregation.merged,
         )
-        most = most_keys(facts, costs)
-        if isinstance(most, Refusal):
-            raise Misfit(most.reason)
-        keys = _keys(aggregation, rows, most, count)
+        bound = most_keys(facts, costs) if most is None else most
+        if isinstance(bound, Refusal):
+            raise Misfit(bound.reason)
+        keys = _keys(aggregation, rows, bound, count)
         panes = cut_panes(grid, rows.buffer)
         if panes is None:
             raise Misfit(f"rows of ~{aggregation.input} are in more than one pane")
@@ -250,12 +258,12 @@ class Fold:
         refusal = refuse_size(name, panes.longest, size, memory, facts, costs)
         if refusal is not None:
             raise Misfit(refusal.reason)
-        return Fold(name, aggregation, panes, keys, most, rows, kernels, costs)
+        return Fold(name, aggregation, panes, keys, bound, rows, kernels, costs)
 
     @property
     def narrow(self) -> bool:
         """Return whether counts in a pane are small."""
-        return self.panes.longest < NARROW
+        return not self.wide and self.panes.longest < NARROW
 
     def fill(
         self, rows: SnapshotBuffer, strings: Strings, workers: int
