@@ -161,6 +161,7 @@ class _PartFolds:
                 self._add(fold, rows, cut)
             self.rows += cut
             self._check_limits()
+        bound.known.clear()  # which is a cycle: its rows would wait for the collector
         return cut
 
     def _plan(self, rows: TimeOrderedRows) -> list[Fold]:
