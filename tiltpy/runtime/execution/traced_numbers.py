@@ -1,4 +1,4 @@
-"""TracedNumber arithmetic: what calls cover, as a function compiled from its formulas.
+"""Arithmetic that leaves a trace: the formulas of what calls cover, compiled once.
 
 The extents of a call follow from few numbers by formulas that are the same for each
 call over rows of one form (`loop_extents`, `visit_bounds`). Evaluated once over traced
