@@ -43,6 +43,7 @@ from bench.workloads.catalogue import ALL
 from bench.workloads.offpath.catalogue import OFFPATH
 from bench.workloads.offpath.rows import OffPath
 from bench.workloads.streams import Workload
+from tiltpy.messages import closest
 
 EVENTS = 20_000_000
 SEED = 2
@@ -155,6 +156,10 @@ def _workloads(
     known = [one.name for one in ALL] + [one.name for one in OFFPATH]
     for name in names:
         if name not in known:
+            longer = (one for one in known if one.startswith(name))
+            nearest = next(longer, None) or closest(name, known)
+            if nearest is not None:
+                parser.error(f"no workload {name!r}; did you mean {nearest!r}?")
             listed = "; ".join([*FIGURES, SCALING, *known])
             parser.error(f"no workload {name!r}; there are {listed}")
     return [

@@ -1,6 +1,6 @@
 """The benchmarks compare, measure and print what they say they do."""
 
-import subprocess
+import argparse
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -26,7 +26,6 @@ from bench.subject import Subject
 from bench.timing import Seconds, geometric_mean, rate, speedup, take_turns
 from bench.traffic import bytes_moved
 from bench.workloads.catalogue import ALL
-from tests import ROOT
 
 BY_NAME = {workload.name: workload for workload in ALL}
 
@@ -201,16 +200,22 @@ def test_a_wrong_peer_fails(
     assert "Polars does not agree on select: column 0[0]" in capsys.readouterr().out
 
 
-def test_an_unknown_workload_is_refused() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "bench", "selct"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 2
-    assert "no workload 'selct'; there are fusion; threads" in done.stderr
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("selct", "no workload 'selct'; did you mean 'select'?"),
+        ("draw 4", "no workload 'draw 4'; did you mean 'draw 4: sum, f64 keyed'?"),
+        ("backup", "no workload 'backup'; there are fusion; threads"),
+    ],
+)
+def test_an_unknown_workload_is_refused(
+    name: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parser = argparse.ArgumentParser()
+    with pytest.raises(SystemExit) as refused:
+        __main__._workloads(parser, [name], None)
+    assert refused.value.code == 2
+    assert said in capsys.readouterr().err
 
 
 WANTED = BenchOptions(events=20_000, seed=1, repeat=2, workers=(1,), peers=())
