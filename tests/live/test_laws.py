@@ -336,3 +336,17 @@ def test_rows_are_open_until_their_next_one_is_settled(
     seed: int, *, timelines: bool
 ) -> None:
     check_cases("rows", range(seed, seed + 1), keys=True, timelines=timelines)
+
+
+def test_nothing_is_said_of_a_domain_behind_all_rows() -> None:
+    query = tilt.parse("""
+        input x : f64 time t duration 6
+        g = TDom(-inf, inf, 6, offset=5)
+        ~o[g] = count(~x[g-6 : g])
+    """)
+    rows = pa.table({"t": [5, 11], "x": [1.0, 2.0]})
+    live = query.live(start=38)
+    live.push(x=rows)
+    update = live.finish()
+    assert update["o"].through == 38
+    assert len(update["o"].final) == query.run(x=rows, start=38).num_rows == 0

@@ -300,6 +300,9 @@ class LiveEngine:
             bounds = [self.inputs[source].domain for source in output.reach]
             last = max((high for _, high in filter(None, bounds)), default=output.start)
             end = max(end_of_cell(tdom, last), output.done)
+            if end == output.start:
+                output.finished = True  # all rows end before its domain starts
+                return {}
         high = max(tdom.ceil(end), output.done)
         return {name: OutputRange(Domain(output.start, end), output.done, high)}
 
