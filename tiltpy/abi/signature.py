@@ -234,7 +234,7 @@ class PaneAggregation:
     states: tuple[Scalar, ...]
     """The types of the matrices."""
     needs_rows: bool
-    """Whether the second kernel reads rows: states may be their numbers."""
+    """True if the second kernel reads rows: states may be their numbers."""
 
 
 @dataclass(frozen=True, slots=True)

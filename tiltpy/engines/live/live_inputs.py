@@ -64,11 +64,9 @@ class LiveBuffer(UnkeyedSource):
             self.receive(self.source.lay_out(settled))
             return
         self._held.append_stamped(stamped, self._length)
-        for rows in stamped:
-            self.read += len(rows.starts)
         first, last = int(stamped[0].starts[0]), int(stamped[-1].starts[-1])
-        start, end = self.bounds or (first, last)
-        self.bounds = min(start, first), max(end, last + self._length.ticks)
+        bounds = first, last + self._length.ticks
+        self.count(sum([len(rows.starts) for rows in stamped]), bounds)
 
     def rows(self) -> SnapshotBuffer:
         """Return all rows, in one piece."""

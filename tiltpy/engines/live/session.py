@@ -115,7 +115,7 @@ class LiveEngine:
         self._holds = False
         """True if rows of a row object hold until the next ones."""
         self._clocks: dict[str, OutputClock] = {}
-        """What says up to when each output is final, once the inputs are open."""
+        """The clock of each output, which tells what of it is final, from `open` on."""
         self._unread = 0
         """Calls since settled rows were handed to the outputs."""
         self.open()

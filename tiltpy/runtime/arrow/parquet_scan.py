@@ -195,16 +195,29 @@ def may_have_nulls(scan: ParquetScan, column: str) -> bool:
     for path in scan.paths:
         with open_parquet(path) as file:
             for group in range(file.num_row_groups):
-                row_group = file.metadata.row_group(group)
-                for number in range(row_group.num_columns):
-                    chunk = row_group.column(number)
-                    if chunk.path_in_schema == column:
-                        stats = chunk.statistics if chunk.is_stats_set else None
-                        if stats is None or not stats.has_null_count:
-                            return True
-                        if stats.null_count:
-                            return True
+                number = _find_column(file, group, column)
+                if number is not None:
+                    stats = _statistics_of(file, group, number)
+                    if stats is None or not stats.has_null_count or stats.null_count:
+                        return True
     return False
+
+
+def _find_column(file: pq.ParquetFile, group: int, column: str) -> int | None:
+    """Find the number of a column in a row group; None if it has no such column."""
+    row_group = file.metadata.row_group(group)
+    for number in range(row_group.num_columns):
+        if row_group.column(number).path_in_schema == column:
+            return number
+    return None
+
+
+def _statistics_of(
+    file: pq.ParquetFile, group: int, number: int
+) -> pq.Statistics | None:
+    """Read what a footer says of a column in a row group, if it says anything."""
+    chunk = file.metadata.row_group(group).column(number)
+    return chunk.statistics if chunk.is_stats_set else None
 
 
 def open_parquet(path: Path, encoded: Sequence[str] = ()) -> pq.ParquetFile:
@@ -319,20 +332,16 @@ class ScanRange:
         self, file: pq.ParquetFile, group: int, column: str
     ) -> tuple[int, int] | None:
         """Find the least and the greatest time in a row group, rounded outwards."""
-        row_group = file.metadata.row_group(group)
-        for number in range(row_group.num_columns):
-            chunk = row_group.column(number)
-            if chunk.path_in_schema == column:
-                statistics = chunk.statistics if chunk.is_stats_set else None
-                if statistics is None or not statistics.has_min_max:
-                    return None
-                unit = _unit(file.schema.column(number), self.unit)
-                if unit is None:
-                    return None
-                ns, tick = unit
-                low, high = int(statistics.min_raw), int(statistics.max_raw)
-                return low * ns // tick, -(-high * ns // tick)
-        return None
+        number = _find_column(file, group, column)
+        if number is None:
+            return None
+        statistics = _statistics_of(file, group, number)
+        unit = _unit(file.schema.column(number), self.unit)
+        if statistics is None or not statistics.has_min_max or unit is None:
+            return None
+        ns, tick = unit
+        low, high = int(statistics.min_raw), int(statistics.max_raw)
+        return low * ns // tick, -(-high * ns // tick)
 
 
 def _unit(column: pq.ColumnSchema, tick: Unit | None) -> tuple[int, int] | None:

@@ -132,7 +132,7 @@ class CallTable:
         self.is_reused = False
         """True if the call is made again and again, over what it has written."""
         self.version = 0
-        """How often the slots of a call that is reused were filled anew."""
+        """The number of times that the slots of a reused call were filled anew."""
 
     def holds(self, strings: Strings, states: CallStates | None) -> bool:
         """Tell whether the slots are filled with this dictionary and these states."""

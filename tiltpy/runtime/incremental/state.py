@@ -66,14 +66,18 @@ class InputSource(ABC):
     def receive(self, pulled: Iterable[InputRows | UngroupedRows]) -> None:
         """Take rows that came, in order."""
         for rows in pulled:
-            self.read += len(rows)
             bounds = rows.bounds()
-            if bounds is not None:
-                if isinstance(rows, InputRows):
-                    self.look(rows)
-                start, end = self.bounds or bounds
-                self.bounds = min(start, bounds[0]), max(end, bounds[1])
+            if bounds is not None and isinstance(rows, InputRows):
+                self.look(rows)
+            self.count(len(rows), bounds)
             self.add(rows)
+
+    def count(self, rows: int, bounds: tuple[int, int] | None) -> None:
+        """Count rows that came, whose first start and greatest end are the bounds."""
+        self.read += rows
+        if bounds is not None:
+            start, end = self.bounds or bounds
+            self.bounds = min(start, bounds[0]), max(end, bounds[1])
 
     @abstractmethod
     def add(self, rows: InputRows | UngroupedRows) -> None:
