@@ -10,6 +10,8 @@ I64Array = NDArray[np.int64]
 """Row numbers, counts, offsets or argument slots."""
 Times = NDArray[np.int64]
 """Ticks."""
+Steps = tuple[int, int]
+"""The least and the greatest step between neighbouring times, in ticks, or bounds."""
 BoolArray = NDArray[np.bool_]
 """A mask: one byte per row."""
 Bits = NDArray[np.uint8]

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Input
-from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
+from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Steps, Times
 from tiltpy.runtime.arrays.views import plain_array
 from tiltpy.runtime.arrivals.ingress_options import IngressOptions
 from tiltpy.runtime.arrow.timestamps import StampType, format_stamp
@@ -20,9 +20,6 @@ from tiltpy.types import MAX_TIME, Unit
 
 BEGINNING = -MAX_TIME
 """Through when an input is complete of which nothing is known."""
-
-Steps = tuple[int, int]
-"""The least and the greatest step between neighbouring times, in ticks."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,11 +10,11 @@ from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Input
 from tiltpy.lean_dataclass import record
 from tiltpy.lifetimes import Interval
-from tiltpy.runtime.arrays.dtypes import I64Array
+from tiltpy.runtime.arrays.dtypes import I64Array, Steps
 from tiltpy.runtime.arrays.snapshot_buffer import Column
 from tiltpy.runtime.arrays.views import arrow_type, integers_of, plain_array
 from tiltpy.runtime.arrivals.ingress_options import IngressOptions
-from tiltpy.runtime.arrivals.lateness import LatenessRule, LateRows, Steps
+from tiltpy.runtime.arrivals.lateness import LatenessRule, LateRows
 from tiltpy.runtime.arrivals.plain_frames import PlainFrames, StepFinder
 from tiltpy.runtime.arrivals.plain_rows import PlainRows, join_keys, join_plain
 from tiltpy.runtime.arrivals.waiting_rows import TimedRows

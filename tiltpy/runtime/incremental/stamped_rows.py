@@ -9,11 +9,8 @@ from numpy.typing import NDArray
 from tiltpy.abi.layouts import TimeLayout
 from tiltpy.lean_dataclass import record
 from tiltpy.lifetimes import Lifetime
-from tiltpy.runtime.arrays.dtypes import Times
+from tiltpy.runtime.arrays.dtypes import Steps, Times
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
-
-Steps = tuple[int, int]
-"""The least and the greatest step between neighbouring starts, or bounds on them."""
 
 
 @record(frozen=True, slots=True, eq=False)
