@@ -30,6 +30,13 @@ OPEN = {
     + "~n[t] = 12 // count(v for v in ~x[t-4 : t+2] if v > 0.0)\n"
     + "~o[t] = count(~n[t-6 : t])",
     "what depends on it": X + KEPT + "~z[t] = count(~y[t-6 : t])\n~o[t] = ~z[t-1] + 1",
+    "the last row": X
+    + "g = TDom(-∞, ∞, 4)\n"
+    + "~o[g] = count(v for v in ~x[last 1 : g within 12] if v > 0.0)",
+    "a window of last rows": X
+    + "g = TDom(-∞, ∞, 4)\n"
+    + "~y[g] = sum(v for v in ~x[last 1 : g within 12] if v > 0.0)\n"
+    + "~o[g] = count(~y[g-8 : g])",
     "hidden rows": "input x : { v: f64, w: f64 } time ts duration 6\n"
     + "~y[t] = ~x[t].v\n~o[t] = count(~y[t-3 : t])",
 }
@@ -44,6 +51,7 @@ TOLD = {
     "a chain": X + "~y[t] = ~x[t] - ~x[t-1]\n~o[t] = mean(~y[t-6 : t+1])",
     "both branches": X + "~y[t] = ~x[t] > 0.0 ? ~x[t] : 0.0\n~o[t] = sum(~y[t-4 : t])",
     "given a value": X + "~y[t] = ~x[t] != φ ? 1.0 : 0.0\n~o[t] = sum(~y[t-4 : t])",
+    "last rows that all count": X + "~o[t] = count(~x[last 2 : t within 9])",
     "since rows": X
     + "e = Rows(~x)\n~b[e] = ~x[e] > 1.0\n~o[t] = count(~x[since ~b : t])",
 }

@@ -7,6 +7,7 @@ only add: whatever cuts there cuts for ever. It is wrong of
 - distinct objects, whose neighbours are one snapshot if their values are alike;
 - windows over an object of which a snapshot may vanish, because a condition on values
   says whether it is there, and over elements whose condition sees values that change;
+- windows over a number of last rows, of which a condition on values takes some;
 - windows since an object whose values change;
 - all that depends on such objects.
 """
@@ -30,6 +31,7 @@ from tiltpy.ir.nodes import (
     If,
     In,
     Input,
+    LastRows,
     Let,
     Local,
     MakeStruct,
@@ -118,9 +120,14 @@ class _Facts:
         return not self._takes_lasting_rows(fold)
 
     def _takes_lasting_rows(self, fold: Reduce) -> bool:
-        """Tell whether a snapshot of the window that is taken once always is."""
+        """Tell whether a snapshot of the window that is taken once always is.
+
+        A later row that is not taken puts one out of a window that counts rows.
+        """
         if self._presence(fold.element, {}) == ALWAYS:
             return True
+        if isinstance(fold.window.limit, LastRows):
+            return False
         return fold.window.object in self.lasting and not sees_present(fold.element)
 
     def _presence(self, expr: Expr, known: dict[str, Presence]) -> Presence:
