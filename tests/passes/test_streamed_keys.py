@@ -29,7 +29,8 @@ SPARSE, DENSE, STEADY = "sparse", "dense", "steady"
 )
 def test_traits_of_outputs(body: str, traits: set[str]) -> None:
     """Also where an object in between is φ, or not."""
-    expected = KeyTraits(*(name in traits for name in (SPARSE, DENSE, STEADY)))
+    sparse, dense, steady = (name in traits for name in (SPARSE, DENSE, STEADY))
+    expected = KeyTraits(sparse, dense, steady)
     for text in (f"~o[t] = {body}", f"~a[t] = {body}\n~o[t] = ~a[t-3]"):
         _, optimized = optimize(parse(HEAD + text + "\noutput ~o"))[-1]
         assert find_key_traits(optimized) == {"o": expected}, text

@@ -64,7 +64,10 @@ class KeyedState:
     _slots: I64Array = field(default_factory=lambda: np.zeros(0, np.int64))
 
     def number(self, codes: I64Array) -> I64Array:
-        """Number some keys: what is returned has the number of each at its code."""
+        """Number some keys: what is returned has the number of each at its code.
+
+        Of one that is there several times it is the last.
+        """
         if len(self._slots) < len(self.keys):
             self._slots = np.zeros(2 * len(self.keys), np.int64)
         self._slots[codes] = np.arange(len(codes))
@@ -305,7 +308,7 @@ class KeyedEngine:
         for name, progress in state.outputs.items():
             if not progress.finished:
                 clock = ranges.get(name) or progress.stand_still()
-                plans[name] = progress.plan(codes, clock, edges, state.bounds)
+                plans[name] = progress.plan(codes, clock, held, edges, state.bounds)
         touched = None if state.states is None else state.states.of(codes)
         snapshots, strings = self._compute(
             plans, held, edges, others, keys, state, touched
@@ -402,15 +405,17 @@ def receive(rows: Mapping[str, Rows], state: KeyedState) -> dict[str, SnapshotBu
 
 
 def _list_touched(ranges: Mapping[str, OutputRange], state: KeyedState) -> I64Array:
-    """List the keys with new rows, and those that have come to be computed."""
-    codes = [codes for held in state.held.values() for codes in held.list_touched()]
+    """List the keys with new rows, and those that have come to be computed, once."""
+    codes = [np.zeros(0, np.int64)]
+    for held in state.held.values():
+        codes += held.list_touched()
     for name, range_ in ranges.items():
         progress = state.outputs[name]
         codes.append(progress.live() if range_.final else progress.due(range_.high))
-    mask = np.zeros(len(state.keys), np.bool_)
-    for several in codes:
-        mask[several] = True
-    return np.flatnonzero(mask)
+    several = np.concatenate(codes)
+    is_last = state.number(several)[several] == np.arange(len(several))
+    touched: I64Array = several[is_last]
+    return touched
 
 
 def _buffers(rows: Mapping[str, RowsByKey]) -> dict[str, SnapshotBuffer]:

@@ -27,13 +27,12 @@ from tiltpy.runtime.execution.key_domains import (
 )
 from tiltpy.runtime.execution.time_domain import EMPTY, OutputRange, Request
 from tiltpy.runtime.keyed.close_keys import CloseTimes, close_keys
+from tiltpy.runtime.keyed.due_times import NEVER, DueTimes
 from tiltpy.runtime.keyed.held_rows import Heads
 from tiltpy.runtime.keyed.join import join_by_key, no_rows
 from tiltpy.runtime.keyed.row_store import make_store
 from tiltpy.runtime.keyed.snapshots import KeyedSnapshots
 from tiltpy.types import ALL_FUTURE, ENDLESS, Boundary, last_rows
-
-NEVER = ENDLESS
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,7 +83,8 @@ class KeyPlan:
     """The work of an evaluation for some keys.
 
     `codes` are theirs, `ends` where their domains end so far, on the grid; `ranges`
-    go on behind them where the clock, `limit`, does.
+    go on behind them where the clock, `limit`, does. `next_change`: nothing changes
+    before, if their rows tell.
     """
 
     codes: I64Array
@@ -93,6 +93,7 @@ class KeyPlan:
     edges: RowEdges
     limit: int
     final: bool
+    next_change: Times | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -148,19 +149,20 @@ class KeyProgress:
         self.tail = back + rounding + 2 * definition.tdom.precision
         """Ticks behind its last edge from which on no cell sees a row."""
         none = np.zeros(0, np.int64)
-        self._first, self._last, self._done, self._due = none, none, none, none
+        self._first, self._last, self._done = none, none, none
+        self._due = DueTimes()
         self._live = self._has_states = none.astype(np.bool_)
 
     def grow(self, codes: int) -> None:
         """Make room for the codes below a number."""
         self.open.grow(codes)
+        self._due.grow(codes)
         missing = codes - len(self._first)
         if missing > 0:
             room = max(missing, len(self._first))
             self._first = np.concatenate([self._first, np.full(room, LATEST)])
             self._last = np.concatenate([self._last, np.full(room, EARLIEST)])
             self._done = np.concatenate([self._done, np.zeros(room, np.int64)])
-            self._due = np.concatenate([self._due, np.full(room, NEVER)])
             self._live = np.concatenate([self._live, np.zeros(room, np.bool_)])
             self._has_states = np.concatenate(
                 [self._has_states, np.zeros(room, np.bool_)]
@@ -168,7 +170,7 @@ class KeyProgress:
 
     def save(self) -> dict[str, object]:
         """Make what `restore` takes, between two evaluations."""
-        arrays = self._first, self._last, self._done, self._due
+        arrays = self._first, self._last, self._done, self._due.save()
         return {
             "arrays": arrays,
             "flags": [each.view(np.uint8) for each in (self._live, self._has_states)],
@@ -179,7 +181,8 @@ class KeyProgress:
 
     def restore(self, saved: Mapping[str, Any]) -> None:
         """Take over the progress of keys, whose codes there is room for."""
-        self._first, self._last, self._done, self._due = saved["arrays"]
+        self._first, self._last, self._done, due = saved["arrays"]
+        self._due.restore(due)
         live, has_states = saved["flags"]
         self._live, self._has_states = live.view(np.bool_), has_states.view(np.bool_)
         self.open.restore(saved["open"])
@@ -192,7 +195,7 @@ class KeyProgress:
 
     def due(self, time: int) -> I64Array:
         """List the keys to compute once the clock shows a time."""
-        return np.flatnonzero(self._due <= time)
+        return self._due.list(time)
 
     def live(self) -> I64Array:
         """List the keys of which anything may come."""
@@ -206,13 +209,14 @@ class KeyProgress:
         self,
         codes: I64Array,
         clock: OutputRange,
+        rows: Mapping[str, KeyedSnapshots],
         edges_of: Mapping[str, RowEdges],
         bounds: Mapping[str, tuple[int, int]],
     ) -> KeyPlan:
         """Plan what to compute of some keys.
 
-        `edges_of` are those of the keys' rows, by input, `bounds` the first start and
-        the last end of inputs without keys.
+        `rows` are the keys', and `edges_of` the edges of those, by input, `bounds` the
+        first start and the last end of inputs without keys.
         """
         edges = reduce(RowEdges.later, (edges_of[name] for name in self.keyed))
         tdom = self.definition.tdom
@@ -243,7 +247,8 @@ class KeyProgress:
         domains = Domains(np.where(wanted, start, 0), np.where(wanted, end, 0))
         # One from before all time would make each key a run of its own.
         ranges = KeyedRanges(domains, np.maximum(begin, start), until)
-        return KeyPlan(codes, ranges, ends, edges, clock.high, clock.final)
+        change = self.find_next_change(rows, clock)
+        return KeyPlan(codes, ranges, ends, edges, clock.high, clock.final, change)
 
     def find_end(self, last: Times, clock: OutputRange) -> Times:
         """Find where domains end so far, by the greatest ends of the keys' rows."""
@@ -255,6 +260,13 @@ class KeyProgress:
     def find_until(self, ends: Times, edges: RowEdges, clock: OutputRange) -> Times:
         """Find up to when to compute, by the `ends` of domains: as far as the clock."""
         return np.minimum(self._look_behind(ends, edges), clock.high)
+
+    def find_next_change(
+        self, rows: Mapping[str, KeyedSnapshots], clock: OutputRange
+    ) -> Times | None:
+        """Find the next boundary of each key behind the clock; None if nobody asks."""
+        del rows, clock
+        return None
 
     def _look_behind(self, ends: Times, edges: RowEdges) -> Times:
         """Find up to when it pays to look at what comes behind the domains.
@@ -324,8 +336,7 @@ class KeyProgress:
                 self.open.put(plan.codes, made.keep(waiting))
                 made = made.keep(~waiting)
         if not plan.final:
-            self._schedule(plan, np.zeros(count, np.bool_), waits)
-            self._due[plan.codes] = np.minimum(self._due[plan.codes], ends)
+            self._schedule(plan, np.zeros(count, np.bool_), waits, ends)
         return made
 
     def _join(
@@ -353,12 +364,19 @@ class KeyProgress:
         none = no_rows(payload, len(plan.codes))
         return join_by_key([none, left, made.keep(mask)], payload)
 
-    def _schedule(self, plan: KeyPlan, goes_on: BoolArray, is_open: BoolArray) -> None:
+    def _schedule(
+        self,
+        plan: KeyPlan,
+        goes_on: BoolArray,
+        is_open: BoolArray,
+        latest: Times | None = None,
+    ) -> None:
         """Settle how far each key is, and when it is to be computed again.
 
         A key whose domain ends before the clock: to see whether its last snapshot goes
         on, and once its rows have settled. Another one when the clock gets there, but
-        with every span where more than its own rows may change it.
+        with every span where more than its own rows may change it. At `latest` in any
+        case.
         """
         codes, ranges = plan.codes, plan.ranges
         high = np.where(ranges.nonempty, ranges.high, ranges.low)
@@ -371,7 +389,8 @@ class KeyProgress:
         self._done[codes] = np.minimum(np.minimum(high, plan.ends), self.clock)
         self._live[codes] = live
         self._has_states[codes] |= ranges.cells(self.definition.tdom).some
-        self._due[codes] = np.where(live, due, NEVER)
+        due = np.where(live, due, NEVER)
+        self._due.set(codes, due if latest is None else np.minimum(due, latest))
 
     def find_due(self, plan: KeyPlan, changes: KeyChanges, settled: Times) -> Times:
         """Find when keys are to be computed again, whose rows have `settled` then."""

@@ -1,0 +1,59 @@
+"""A push costs the keys of its rows, not those that have rows in reach."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import tiltpy as tilt
+from tiltpy.runtime.keyed.key_progress import KeyPlan
+from tiltpy.runtime.keyed.prompt_progress import PromptProgress
+
+KEYS, PUSHES, ROWS = 200, 60, 3
+HEAD = "input x by k : f64 time ts point\ng = TDom(-∞, ∞, 50)\n"
+QUERIES = {
+    "a window": "~o[t] = sum(~x[t-900 : t])",
+    "a lag": "~o[t] = ~x[t-100]",
+    "on a grid": "~o[g] = sum(~x[g-900 : g])",
+    "a chain": "~a[t] = ~x[t-100] * 2.0\n~o[t] = max(~a[t-700 : t])",
+    "values without rows": "~o[t] = count(~x[t-900 : t])",
+    "a timeline": "distinct ~o[t] = sum(~x[t-900 : t]) > 0.0",
+}
+
+
+def frames_of(seed: int) -> list[pa.Table]:
+    """Make pushes: a row of each key, then rows of a few keys each."""
+    random = np.random.default_rng(seed)
+    stamps = np.concatenate([np.arange(KEYS), KEYS + np.arange(PUSHES * ROWS) * 7])
+    keys = np.concatenate([np.arange(KEYS), random.integers(0, KEYS, PUSHES * ROWS)])
+    values = random.integers(-8, 9, len(stamps)) / 8
+    table = pa.table({"ts": stamps, "k": keys, "x": values})
+    first = [table.slice(0, KEYS)]
+    return first + [table.slice(KEYS + n * ROWS, ROWS) for n in range(PUSHES)]
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_quiet_keys_are_left_alone(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each row has its key computed a few times: as it comes, and as it leaves."""
+    planned: list[int] = []
+    plan = PromptProgress.plan
+
+    def count_keys(self: PromptProgress, *of: object) -> KeyPlan:
+        made = plan(self, *of)  # type: ignore[arg-type]
+        planned.append(len(made.codes))
+        return made
+
+    monkeypatch.setattr(PromptProgress, "plan", count_keys)
+    query = tilt.parse(f"{HEAD}{QUERIES[name]}\noutput ~o")
+    live, frames, said = query.live(), frames_of(len(name)), []
+    for number, frame in enumerate(frames):
+        update = live.push(x=frame)["o"]
+        said.append(update.final.to_arrow())
+        if number % 20 == 7:
+            so_far = pa.concat_tables([*said, update.open.to_arrow()])
+            rows = pa.concat_tables(frames[: number + 1])
+            assert isinstance(update.through, int)
+            expected = query.run(x=rows, end=update.through)["o"].to_arrow()
+            order = [("k", "ascending"), ("start", "ascending")]
+            assert so_far.sort_by(order).equals(expected.combine_chunks())
+    rows = KEYS + PUSHES * ROWS
+    assert sum(planned) <= 6 * rows, f"{sum(planned)} keys of {rows} rows"

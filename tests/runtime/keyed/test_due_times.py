@@ -1,0 +1,52 @@
+"""Keys that are due, listed without a look at all others."""
+
+from random import Random
+
+import numpy as np
+import pytest
+
+from tiltpy.runtime.keyed import due_times
+from tiltpy.runtime.keyed.due_times import NEVER, DueTimes
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_keys_due_are_listed(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where times change both ways, keys are added, and a state is restored."""
+    monkeypatch.setattr(due_times, "LEAST_LISTED", 4)
+    random, known, due, clock = Random(seed), dict[int, int](), DueTimes(), 0  # noqa: S311
+    for _ in range(300):
+        count = len(known) + random.choice((0, 0, 5))
+        due.grow(count)
+        known |= dict.fromkeys(range(len(known), count), NEVER)
+        some = random.sample(range(count), min(count, 6))
+        times = [
+            random.choice((-NEVER, NEVER, clock + random.randint(0, 40))) for _ in some
+        ]
+        due.set(np.array(some, np.int64), np.array(times, np.int64))
+        known |= dict(zip(some, times, strict=True))
+        if random.random() < 0.05:
+            saved, due = due.save(), DueTimes()
+            due.restore(saved)
+        clock += random.choice((0, 1, 3, 30))
+        listed = due.list(clock).tolist()
+        assert sorted(listed) == [key for key in known if known[key] <= clock]
+
+
+def test_others_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All keys are looked through once for many that become due."""
+    searches = []
+    look = DueTimes._look_through
+
+    def look_through(self: DueTimes, time: int) -> None:
+        searches.append(time)
+        look(self, time)
+
+    monkeypatch.setattr(DueTimes, "_look_through", look_through)
+    due, keys = DueTimes(), 1 << 14
+    due.grow(keys)
+    due.set(np.arange(keys), np.arange(keys))
+    for time in range(4096):
+        now = due.list(time)
+        assert now.tolist() == [time]
+        due.set(now, now + keys)
+    assert len(searches) == 4
