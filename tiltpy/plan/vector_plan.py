@@ -180,10 +180,9 @@ class VectorPlan:
             back = max(0, geometry.reach(window.object)[1] - start)
             back = back * (not direct) + times.get(window.object, 0)
             longest = max(longest, back)
-        margin = precision * (1 + self.lags[reader.name])
         always_cut = panes and self._changes_for_certain(reader)
         sees_before = longest > 0 or not always_cut or reader.distinct
-        return longest + margin * sees_before
+        return longest + precision * sees_before
 
     def _changes_for_certain(self, reader: TemporalExpr) -> bool:
         """Decide whether each cell sees other samples than the one before it."""

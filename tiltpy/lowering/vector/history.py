@@ -17,6 +17,7 @@ from tiltpy.loops.nodes import (
     LExpr,
     Num,
     Splat,
+    Stmt,
     Store,
     Var,
     While,
@@ -28,8 +29,9 @@ from tiltpy.types import I64, Scalar, Struct, Type, columns
 class History:
     """A wide value of each round, and those of the rounds before.
 
-    `deepest` is the furthest that will be looked back, in cells, if that is far. Before
-    the first round all is `nothing`, by default 0.
+    `deepest` is the furthest that may be looked back, in cells, if that is far: a ring
+    in memory holds what is, once it is looked at. Before the first round all is
+    `nothing`, by default 0.
     """
 
     def __init__(
@@ -46,17 +48,29 @@ class History:
         self.nothing = nothing or zero(scalar)
         self.now: LExpr = Splat(zero(scalar), scalar)
         self.past: list[Var] = []
+        most = builder.costs.history_vectors
+        self.in_registers = most if deepest <= most * LANES else 1
+        self.size = 1 << ((deepest // LANES + 2) * LANES - 1).bit_length()
         self.ring: Array | None = None
-        if deepest > builder.costs.history_vectors * LANES:
-            self.size = 1 << ((deepest // LANES + 2) * LANES - 1).bit_length()
-            self.ring = builder.temporary(f"{name}.past", scalar, (), self.size)
-            self.position = builder.fresh(f"{name}.position")
+        self.position = builder.fresh(f"{name}.position")
+        self.statements: list[Stmt] = []
+        self.setter: Stmt | None = None
 
     def set(self, block: Block, value: LExpr) -> None:
         """Set the value of this round."""
         self.now = block.name(self.name, value)
-        if self.ring is not None:
-            block.add(Store(self.ring, self.position, Splat(self.now, self.type)))
+        self.statements = block.statements
+        self.setter = self.statements[-1] if self.statements else None
+
+    def _ring(self) -> Array:
+        """The ring, to which this round's value goes where it has been set."""
+        if self.ring is None:
+            label = f"{self.name}.past"
+            self.ring = self.builder.temporary(label, self.type, (), self.size)
+            store = Store(self.ring, self.position, Splat(self.now, self.type))
+            before = (n for n, s in enumerate(self.statements) if s is self.setter)
+            self.statements.insert(next(before, -1) + 1, store)
+        return self.ring
 
     def at(self, block: Block, back: int) -> LExpr:
         """The value `back` cells ago."""
@@ -79,14 +93,14 @@ class History:
     def _vector(self, block: Block, rounds: int) -> LExpr:
         if rounds == 0:
             return self.now
-        if rounds <= (self.builder.costs.history_vectors if self.ring is None else 1):
+        if rounds <= self.in_registers:
             while len(self.past) < rounds:
                 name = f"{self.name}.before{len(self.past) + 1}"
                 self.past.append(self.builder.fresh(name, self.type))
             return self.past[rounds - 1]
-        assert self.ring is not None, f"{self.name} looks {rounds} vectors back"
+        assert rounds * LANES < self.size, f"{self.name} looks {rounds} vectors back"
         at = self._wrap(sub(self.position, i64(rounds * LANES)))
-        return block.name(self.name, Wide(self.ring, at, self.type))
+        return block.name(self.name, Wide(self._ring(), at, self.type))
 
     def _wrap(self, position: LExpr) -> LExpr:
         """Wrap a position in the ring, whose size is a power of two."""

@@ -113,13 +113,18 @@ class LaneLoop:
 
     def _stream(self, definition: TemporalExpr) -> StreamedObject:
         """The object for those that the loop computes next."""
-        name = definition.name
-        stage = self.plan.stage_of[name]
-        lag = max(self.plan.lags[reader.name] for reader in stage.definitions)
-        deepest = (
-            sum(self.plan.geometry.reach(name)) // definition.tdom.precision + lag + 1
+        name, lags = definition.name, self.plan.lags
+        deepest = max(
+            (
+                lags[reader.name] - lags[name] - seen.oldest.plus
+                for reader in self.plan.stage_of[name].definitions
+                for source, seen in self.plan.geometry.ranges(reader)
+                if source == name
+            ),
+            default=0,
         )
-        return StreamedObject(self.builder, name, definition.type, deepest)
+        before = 1  # a cut compares with the cell before
+        return StreamedObject(self.builder, name, definition.type, deepest + before)
 
     def _leaf(self, node: Reading) -> LoopValue:
         match node:
