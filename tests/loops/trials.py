@@ -81,12 +81,14 @@ class Trial:
         """All of it."""
         return LoopKernel((), tuple(self.arrays), tuple(self.body))
 
-    def run(self, packing: PackMethod | None = None) -> None:
-        """Compile and execute; `packing`: another than the machine's."""
+    def run(self, packing: PackMethod | None = None, *, converts: bool = False) -> None:
+        """Compile and execute; `packing`: another than the machine's.
+
+        `converts`: LLVM is asked to convert 64-bit integers in lanes to doubles.
+        """
         slots = np.array([m.ctypes.data for m in self.arrays.values()], np.int64)
-        emit = partial(
-            emit_module, packing=packing or choose_pack_method(HOST.features)
-        )
+        packing = packing or choose_pack_method(HOST.features)
+        emit = partial(emit_module, packing=packing, converts=converts)
         with patch.object(jit, "_emit", emit):
             code = compiled(self.kernel())  # which lives until it has run
         code.call(slots.ctypes.data)

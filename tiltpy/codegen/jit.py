@@ -145,6 +145,7 @@ def _emit(kernel: LoopKernel) -> str:
         kernel,
         packing=choose_pack_method(target.features),
         fuses="x86" not in target.triple or "+fma" in target.features,
+        converts="x86" not in target.triple or "+avx512dq" in target.features,
     )
 
 

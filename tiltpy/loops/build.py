@@ -180,4 +180,8 @@ def convert(operand: LExpr, to: Scalar) -> LExpr:
     """A cast, unless it is of that type already."""
     if isinstance(operand, Num) and operand.type == I64 and to.is_float:
         return Num(float(operand.value), to)
+    if isinstance(operand, Convert) and operand.type == I64 and to.is_float:
+        narrow = operand.operand
+        if narrow.type.is_integer and narrow.type.bits < I64.bits:
+            return Convert(narrow, to)
     return operand if operand.type == to else Convert(operand, to)

@@ -211,6 +211,29 @@ def test_numbers_of_lanes(scalar: Scalar, trial: Trial) -> None:
 
 
 @pytest.mark.usefixtures("target")
+@pytest.mark.parametrize("converts", [False, True])
+def test_long_integers_become_the_nearest_doubles(
+    trial: Trial, *, converts: bool
+) -> None:
+    near = [
+        sign * (1 << power) + by
+        for power in range(64)
+        for sign in (1, -1)
+        for by in range(-3, 4)
+    ]
+    near = [number for number in near if -(1 << 63) <= number < 1 << 63]
+    numbers = np.array(near, np.int64)
+    random = items(I64, 4096).astype(np.int64) >> np.arange(4096) % 64
+    numbers = np.resize(np.concatenate([numbers, random]), 6144)
+    array = trial.reads(I64, numbers)
+    output, found = trial.writes(F64, numbers.size)
+    double = Convert(Wide(array, I, I64), F64)
+    trial.loop(numbers.size, Store(output, I, double), step=LANES)
+    trial.run(converts=converts)
+    assert same(found, numbers.astype(np.float64))
+    assert not np.signbit(found[numbers == 0]).any()
+
+
 def test_lanes_that_hold_are_counted(trial: Trial) -> None:
     flags = items(BOOL, 64 * LANES).astype(np.bool_)
     flags[: 2 * LANES] = np.arange(2 * LANES) < LANES  # all, and none

@@ -87,11 +87,13 @@ HINTS = '!1 = !{!"branch_weights", i32 1, i32 1000000}\n!2 = !{}'
 class Instructions:
     """The body of one function, appended to its last block.
 
-    `masks`: the machine has registers for masks, which have a bit for each lane.
+    `masks`: the machine has registers for masks, which have a bit for each lane;
+    `converts`: it converts vectors of 64-bit integers to doubles.
     """
 
-    def __init__(self, *, masks: bool = True) -> None:
+    def __init__(self, *, masks: bool = True, converts: bool = True) -> None:
         self.masks = masks
+        self.converts = converts
         self.entry: list[str] = []
         self.lines: list[str] = []
         self.declared: dict[str, str] = {}

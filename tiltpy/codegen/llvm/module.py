@@ -40,13 +40,19 @@ from tiltpy.types import I64
 
 
 def emit_module(
-    kernel: LoopKernel, *, packing: PackMethod = PackMethod.LOOP, fuses: bool = True
+    kernel: LoopKernel,
+    *,
+    packing: PackMethod = PackMethod.LOOP,
+    fuses: bool = True,
+    converts: bool = True,
 ) -> str:
     """Emit the LLVM IR of a kernel: `void kernel(ptr slots, ptr stop)`.
 
-    `fuses`: the machine has instructions that multiply and add in one.
+    `fuses`: the machine has instructions that multiply and add in one; `converts`: and
+    such that convert vectors of 64-bit integers to doubles.
     """
-    body = _Body(kernel, packing=packing, fuses=fuses)
+    code = Instructions(masks=packing is PackMethod.COMPRESS, converts=converts)
+    body = _Body(kernel, code, packing=packing, fuses=fuses)
     outer = Instructions()
     arguments = ["ptr %slots", "ptr %stop"]
     for _, index in kernel.numbers:
@@ -84,9 +90,16 @@ def _slot(code: Instructions, index: int) -> str:
 class _Body:
     """Emits a kernel's statements into one LLVM function."""
 
-    def __init__(self, kernel: LoopKernel, *, packing: PackMethod, fuses: bool) -> None:
+    def __init__(
+        self,
+        kernel: LoopKernel,
+        code: Instructions,
+        *,
+        packing: PackMethod,
+        fuses: bool,
+    ) -> None:
         self.packing = packing
-        self.code = Instructions(masks=packing is PackMethod.COMPRESS)
+        self.code = code
         self.places: dict[Var, str] = {}
         arrays = {array: f"%array{i}" for i, array in enumerate(kernel.arrays)}
         self.memory = Memory(self.code, arrays)

@@ -23,7 +23,7 @@ from tiltpy.codegen.llvm.instructions import (
     wide,
 )
 from tiltpy.ops import BinaryOp
-from tiltpy.types import BOOL, Scalar, int_range
+from tiltpy.types import BOOL, F64, I64, Scalar, int_range
 
 _INTEGER = {"+": "add", "-": "sub", "*": "mul", "&&": "and", "||": "or"}
 _FLOAT = {"+": "fadd", "-": "fsub", "*": "fmul", "/": "fdiv"}
@@ -157,6 +157,8 @@ def emit_convert(
     if new.is_float:
         if old.is_float:
             name = "fpext" if new.bits > old.bits else "fptrunc"
+        elif in_lanes and old == I64 and new == F64 and not code.converts:
+            return _to_doubles(code, value)
         else:
             name = "sitofp" if old.kind == "int" else "uitofp"
         return code.value(f"{name} {source} {value} to {kind}")
@@ -167,6 +169,27 @@ def emit_convert(
         symbol = f"{name}.{suffix(kind)}.{suffix(source)}"
         return code.call(symbol, kind, [source], value)
     return _saturate(code, value, old, new, source, kind)
+
+
+def _to_doubles(code: Instructions, value: str) -> str:
+    """Convert 64-bit integers in lanes to the nearest doubles.
+
+    Without an instruction for it LLVM would convert lane by lane. Each half of an
+    integer is the mantissa of a double of its own, of 2^52 or 2^84 more; only the sum
+    of both, without those, is rounded.
+    """
+    lanes, doubles = wide("i64"), wide("double")
+    mask, low_exponent = literal(lanes, "4294967295"), literal(lanes, str(0x433 << 52))
+    low = code.value(f"and {lanes} {value}, {mask}")
+    low = code.value(f"or {lanes} {low}, {low_exponent}")
+    low = code.value(f"bitcast {lanes} {low} to {doubles}")
+    high = code.value(f"lshr {lanes} {value}, {literal(lanes, '32')}")
+    high_exponent = literal(lanes, str((0x453 << 52) + (1 << 31)))  # flips the sign
+    high = code.value(f"xor {lanes} {high}, {high_exponent}")
+    high = code.value(f"bitcast {lanes} {high} to {doubles}")
+    offset = literal(doubles, constant(2.0**84 + 2.0**63 + 2.0**52, F64))
+    high = code.value(f"fsub {doubles} {high}, {offset}")
+    return code.value(f"fadd {doubles} {high}, {low}")
 
 
 def _saturate(
