@@ -1,4 +1,4 @@
-"""What a loop over lanes keeps of its own objects, and how long chains of them are."""
+"""Past values of a loop over lanes, and chains of objects that see each other."""
 
 from functools import partial
 from random import Random
