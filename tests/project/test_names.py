@@ -1,13 +1,27 @@
 """Names and docstrings keep the house rules, and GLOSSARY.md what it promises."""
 
 from collections import Counter
+from collections.abc import Iterator
 from itertools import groupby
 
 import pytest
 
 from tests import ROOT
 from tests.project.glossary import GLOSSARY, read_glossary
-from tests.project.names import GUARDS, Guard, count_term, is_participle
+from tests.project.names import (
+    GUARDS,
+    Guard,
+    count_term,
+    forget_modules,
+    is_participle,
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _syntax_trees() -> Iterator[None]:
+    """Share the trees of all modules within this file, and no longer."""
+    yield
+    forget_modules()
 
 
 @pytest.mark.parametrize("guard", GUARDS, ids=lambda guard: guard.file)
