@@ -278,11 +278,18 @@ def _split_by_top(events: Sequence[Event]) -> Iterator[tuple[int, int, Event]]:
 
     Each is its start, its end and the event.
     """
-    times = sorted({e.start for e in events} | {e.end for e in events})
+    starting: dict[int, list[int]] = {}
+    ending: dict[int, list[int]] = {}
+    for number, event in enumerate(events):
+        starting.setdefault(event.start, []).append(number)
+        ending.setdefault(event.end, []).append(number)
+    times = sorted(starting.keys() | ending.keys())
+    alive = set[int]()
     begun, top = 0, -1
-    for start, end in pairwise(times):
-        alive = [i for i, e in enumerate(events) if e.start <= start and end <= e.end]
-        highest = alive[-1] if alive else -1
+    for start in times[:-1]:
+        alive.update(starting.get(start, ()))
+        alive.difference_update(ending.get(start, ()))
+        highest = max(alive, default=-1)
         if highest != top:
             if top >= 0:
                 yield begun, start, events[top]

@@ -44,11 +44,11 @@ def contributes_same(meaning: Meaning, cut: CutWindow, early: int, late: int) ->
 
     def contributors(time: int) -> list[tuple[int, ...]]:
         members, low, high = _members(meaning, cut.window, rows, time)
+        present = EvaluationScope(time)
         return [
             (i, *cut_to(rows[i], low, high)) if cut.bounds else (i,)
             for i in members
-            if _element(meaning, cut.element, rows[i], EvaluationScope(time))
-            is not None
+            if _element(meaning, cut.element, rows[i], present) is not None
         ]
 
     seen = contributors(early), contributors(late)

@@ -44,6 +44,10 @@ class Var:
     name: str
     type: Scalar
 
+    def __hash__(self) -> int:
+        """Hash the name alone, which tells the variables of a kernel apart."""
+        return hash(self.name)
+
 
 @dataclass(frozen=True, slots=True)
 class Bin:

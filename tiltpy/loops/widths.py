@@ -62,17 +62,17 @@ def wide_variables(body: tuple[Stmt, ...]) -> frozenset[Var]:
 
 def is_wide_expr(expr: LExpr, variables: AbstractSet[Var]) -> bool:
     """Return whether an expression is wide, given the wide variables."""
-    match expr:
-        case Wide() | Lane() | Lanes() | Splat() | Earlier() | Pick() | FromLanes():
-            return True
-        case Num() | Extract() | CountTrue() | LastTrue():
-            return False
+    match expr:  # the most frequent nodes first
         case Var():
             return expr in variables
-        case Load(index=operand) | Not(operand=operand) | Convert(operand=operand):
-            return is_wide_expr(operand, variables)
         case Bin(left=left, right=right):
             return is_wide_expr(left, variables) or is_wide_expr(right, variables)
+        case Num() | Extract() | CountTrue() | LastTrue():
+            return False
+        case Load(index=operand) | Not(operand=operand) | Convert(operand=operand):
+            return is_wide_expr(operand, variables)
+        case Wide() | Lane() | Lanes() | Splat() | Earlier() | Pick() | FromLanes():
+            return True
         case Select():
             operands = (expr.condition, expr.then, expr.otherwise)
             return any(is_wide_expr(each, variables) for each in operands)

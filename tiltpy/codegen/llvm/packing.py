@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from enum import Enum
+from functools import cache
 
 from tiltpy.abi.signature import LANES
 from tiltpy.codegen.llvm.instructions import Instructions, element, suffix, wide
@@ -98,14 +99,19 @@ def _emit_permuted(
 
 def _selected_lanes(code: Instructions, bits: str) -> str:
     """Load the numbers of the bits that are set in a byte, as `<8 x i8>`."""
-    rows = ([bit for bit in range(8) if byte >> bit & 1] for byte in range(256))
-    numbers = (sum(bit << 8 * i for i, bit in enumerate(row)) for row in rows)
-    entries = ", ".join(f"i64 {number}" for number in numbers)
-    table = f"private unnamed_addr constant [256 x i64] [{entries}], align 64"
-    code.declared[_TABLE] = f"{_TABLE} = {table}"
+    code.declared[_TABLE] = _table()
     row = code.value(f"zext i8 {bits} to i64")
     at = code.value(f"getelementptr inbounds i64, ptr {_TABLE}, i64 {row}")
     return code.value(f"load <8 x i8>, ptr {at}, align 8")
+
+
+@cache
+def _table() -> str:
+    """Define the numbers of the bits that are set in each byte."""
+    rows = ([bit for bit in range(8) if byte >> bit & 1] for byte in range(256))
+    numbers = (sum(bit << 8 * i for i, bit in enumerate(row)) for row in rows)
+    entries = ", ".join(f"i64 {number}" for number in numbers)
+    return f"{_TABLE} = private unnamed_addr constant [256 x i64] [{entries}], align 64"
 
 
 def _permute(code: Instructions, kind: str, values: str, size: int, order: str) -> str:
