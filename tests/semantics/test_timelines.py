@@ -230,6 +230,7 @@ BODIES = (
 )
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("body", BODIES)
 @pytest.mark.parametrize("gap", [0, 2])
 @pytest.mark.parametrize("special", [True, False])
