@@ -19,9 +19,11 @@ def join_slices(arrays: Sequence[I64Array]) -> I64Array:
     arrays = [array for array in arrays if len(array)]
     if not arrays:
         return np.zeros(0, np.int64)
+    if len(arrays) == 1:
+        return arrays[0]
     base = arrays[0].base
     if base is None or not _are_successive(arrays, base):
-        return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+        return np.concatenate(arrays)
     assert isinstance(base, np.ndarray)
     first = (arrays[0].ctypes.data - base.ctypes.data) // base.itemsize
     joined: I64Array = base[first : first + sum(map(len, arrays))]

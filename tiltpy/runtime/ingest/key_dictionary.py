@@ -52,6 +52,7 @@ class KeyDictionary:
         self._sorted = 0
         """Keys that were sorted since then, each time they were."""
         self._values: tuple[list[Hashable], ...] = tuple([] for _ in names)
+        self._none: Keys | None = None
 
     def __len__(self) -> int:
         return len(self._codes)
@@ -148,7 +149,10 @@ class KeyDictionary:
 
     def none(self) -> Keys:
         """Make no keys, of the types of all."""
-        return Keys(self.names, self._decode_columns(np.zeros(0, np.int64)))
+        if self._none is None:
+            columns = self._decode_columns(np.zeros(0, np.int64))
+            self._none = Keys(self.names, columns)
+        return self._none
 
     def _decode_columns(self, codes: I64Array) -> tuple[pa.Array, ...]:
         """Look up the keys of codes."""

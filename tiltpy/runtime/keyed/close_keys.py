@@ -8,9 +8,10 @@ import numpy as np
 from tiltpy.routines.catalogue import CLOSE_KEYS
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
 from tiltpy.runtime.arrays.pool import allocate
+from tiltpy.runtime.arrays.snapshot_buffer import Column
 from tiltpy.runtime.arrays.views import address
 from tiltpy.runtime.execution.key_domains import EARLIEST
-from tiltpy.runtime.keyed.join import no_rows, take_joined
+from tiltpy.runtime.keyed.join import join_columns, no_rows, take_rows
 from tiltpy.runtime.keyed.snapshots import KeyedSnapshots
 from tiltpy.types import I64, Type
 
@@ -73,9 +74,10 @@ def close_keys(
     CLOSE_KEYS(keys, before, *map(address, arrays), *places)
     first, last = keys + 3 * total, 5 * keys + 3 * total
     final, waiting, flags = written[:first], written[first:last], written[last:]
+    joined = join_columns((opened, made))
     return ClosedKeys(
-        _select(final, keys, total, (opened, made), payload),
-        _select(waiting, keys, keys, (opened, made), payload),
+        _select(final, keys, total, joined, payload),
+        _select(waiting, keys, keys, joined, payload),
         flags[:keys].astype(np.bool_),
         flags[keys:].astype(np.bool_),
     )
@@ -85,7 +87,7 @@ def _select(
     written: I64Array,
     keys: int,
     room: int,
-    parts: tuple[KeyedSnapshots, KeyedSnapshots],
+    columns: tuple[Column, ...],
     payload: Type,
 ) -> KeyedSnapshots:
     """Select snapshots, of which the counts, times and numbers are written."""
@@ -96,4 +98,4 @@ def _select(
     starts = written[keys : keys + count]
     ends = written[keys + room : keys + room + count]
     rows = written[keys + 2 * room : keys + 2 * room + count]
-    return KeyedSnapshots(starts, ends, take_joined(parts, rows), counts)
+    return KeyedSnapshots(starts, ends, take_rows(columns, rows), counts)

@@ -49,6 +49,8 @@ class DueTimes:
     def set(self, codes: I64Array, times: Times) -> None:
         """Settle when some keys are due, each of which is named once."""
         self._times[codes] = times
+        if len(self._times) <= LEAST_LISTED:
+            return
         near = codes[(times <= self._limit) & ~self._is_listed[codes]]
         if len(near):
             self._is_listed[near] = True
@@ -56,6 +58,8 @@ class DueTimes:
 
     def list(self, time: int) -> I64Array:
         """List the keys that are due at a time, or before."""
+        if len(self._times) <= LEAST_LISTED:
+            return (self._times <= time).nonzero()[0]
         if time > self._limit:
             self._look_through(time)
         times = self._times[self._listed]

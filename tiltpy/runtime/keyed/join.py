@@ -41,7 +41,7 @@ def select_keys(rows: KeyedSnapshots, keys: I64Array) -> KeyedSnapshots:
     return KeyedSnapshots(
         rows.starts[numbers],
         rows.ends[numbers],
-        tuple(_take_values(column, numbers) for column in rows.columns),
+        take_rows(rows.columns, numbers),
         counts,
     )
 
@@ -89,7 +89,8 @@ def _join_few(parts: Sequence[KeyedSnapshots]) -> KeyedSnapshots:
         counts = counts + part.counts
     starts = np.concatenate([part.starts for part in parts])[rows]
     ends = np.concatenate([part.ends for part in parts])[rows]
-    return KeyedSnapshots(starts, ends, take_joined(parts, rows), counts)
+    payload = take_rows(join_columns(parts), rows)
+    return KeyedSnapshots(starts, ends, payload, counts)
 
 
 Move = Callable[[Sequence[Array], Array], None]
@@ -151,7 +152,7 @@ def drop_first(rows: KeyedSnapshots, dropped: I64Array) -> KeyedSnapshots:
     return KeyedSnapshots(
         rows.starts[numbers],
         rows.ends[numbers],
-        tuple(_take_values(column, numbers) for column in rows.columns),
+        take_rows(rows.columns, numbers),
         counts,
     )
 
@@ -231,13 +232,13 @@ def _join(
     return KeyedSnapshots(starts, ends, tuple(joined), counts)
 
 
-def take_joined(parts: Sequence[KeyedSnapshots], rows: I64Array) -> tuple[Column, ...]:
-    """Copy some rows of the parts, whose rows are numbered one part after the other."""
+def join_columns(parts: Sequence[KeyedSnapshots]) -> tuple[Column, ...]:
+    """Put the columns of parts behind one another."""
     some = [part for part in parts if len(part.starts)]
     if len(some) == 1:
-        return tuple([_take_values(column, rows) for column in some[0].columns])
+        return some[0].columns
     counts = [len(part.starts) for part in some]
-    payloads = []
+    joined = []
     for number in range(len(some[0].columns)):
         several = [part.columns[number] for part in some]
         pairs = list(zip(several, counts, strict=True))
@@ -249,9 +250,14 @@ def take_joined(parts: Sequence[KeyedSnapshots], rows: I64Array) -> tuple[Column
         validity = None
         if any(column.validity is not None for column in several):
             valid = np.concatenate([column.valid(count) for column, count in pairs])
-            validity = pack_validity(valid[rows])
-        payloads.append(Column(values[rows], validity, strings=strings))
-    return tuple(payloads)
+            validity = pack_validity(valid)
+        joined.append(Column(values, validity, strings=strings))
+    return tuple(joined)
+
+
+def take_rows(columns: Sequence[Column], rows: I64Array) -> tuple[Column, ...]:
+    """Copy some rows of columns."""
+    return tuple([_take_values(column, rows) for column in columns])
 
 
 def _take_values(column: Column, rows: I64Array) -> Column:

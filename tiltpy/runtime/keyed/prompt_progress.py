@@ -9,6 +9,7 @@ costs the keys of its rows, not all that have rows in reach.
 """
 
 from collections.abc import Mapping
+from functools import reduce
 
 import numpy as np
 
@@ -60,16 +61,17 @@ class PromptProgress(KeyProgress):
         shifts = self.traits.shifts
         if shifts is None or self.lasts or clock.high <= clock.low:
             return None
-        changes = None
+        by_input: dict[str, Times] = {}
         for shift in shifts:
             held = rows[shift.input]
             times = held.starts if shift.edge == "start" else held.ends
-            boundaries = np.where(
-                times >= clock.high - shift.high, times + shift.low, NEVER
-            )
-            first = _find_least(boundaries, held.counts)
-            changes = first if changes is None else np.minimum(changes, first)
-        return changes
+            later = times + shift.low if shift.low else times
+            found = np.where(times >= clock.high - shift.high, later, NEVER)
+            if shift.input in by_input:
+                found = np.minimum(by_input[shift.input], found)
+            by_input[shift.input] = found
+        least = [_find_least(found, rows[name]) for name, found in by_input.items()]
+        return reduce(np.minimum, least)
 
     def find_due(self, plan: KeyPlan, changes: KeyChanges, settled: Times) -> Times:
         """Find when keys are to be computed again, while anything may change.
@@ -82,18 +84,20 @@ class PromptProgress(KeyProgress):
         if traits.steady:
             busy = changes.high < settled
         ends = traits.sparse & ~in_reach & (changes.is_open | changes.goes_on)
-        due = np.where(busy | ends, EARLIEST, NEVER)
         if plan.next_change is None or not traits.steady:
-            return due
-        waits = busy & ~ends & plan.ranges.nonempty
-        return np.where(waits, np.minimum(plan.next_change, settled), due)
+            return np.where(busy | ends, EARLIEST, NEVER)
+        later = np.minimum(plan.next_change, settled)
+        later = np.where(plan.ranges.nonempty & ~ends, later, EARLIEST)
+        return np.where(busy | ends, later, NEVER)
 
 
-def _find_least(times: Times, counts: Times) -> Times:
-    """Find the least time of each key, which has so many of them; `NEVER` of none."""
-    least = np.full(len(counts), NEVER)
-    some = counts.nonzero()[0]
+def _find_least(times: Times, rows: KeyedSnapshots) -> Times:
+    """Find the least time of each key, one for each of its rows; `NEVER` of none."""
+    counts = rows.counts
+    heads = counts.cumsum() - counts
+    if counts.all():
+        return np.minimum.reduceat(times, heads) if len(heads) else heads
+    least, some = np.full(len(counts), NEVER), counts.nonzero()[0]
     if len(some):
-        heads = (counts.cumsum() - counts)[some]
-        least[some] = np.minimum.reduceat(times, heads)
+        least[some] = np.minimum.reduceat(times, heads[some])
     return least

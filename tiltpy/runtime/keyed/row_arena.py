@@ -17,7 +17,7 @@ from tiltpy.runtime.keyed.join import no_rows
 from tiltpy.runtime.keyed.snapshots import KeyedSnapshots
 from tiltpy.types import I64, Scalar, Type, columns
 
-FEW_ROWS = 32
+FEW_ROWS = 256
 """Rows of garbage that may stay; more do where there are very many keys."""
 KEYS_PER_ROW = 8
 """Keys to look through for each row of garbage, at most."""
