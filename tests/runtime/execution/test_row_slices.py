@@ -7,9 +7,10 @@ import numpy as np
 from hypothesis import given
 
 from tiltpy.abi.layouts import TimeLayout
+from tiltpy.runtime.arrays.search_slices import search_slices
 from tiltpy.runtime.arrays.snapshot_buffer import Column
 from tiltpy.runtime.arrays.time_layout import lay_out
-from tiltpy.runtime.execution.row_slices import search_slices, slice_by_key
+from tiltpy.runtime.execution.row_slices import slice_by_key
 from tiltpy.runtime.ingest.keys import Groups
 from tiltpy.types import ENDLESS, MAX_TIME
 

@@ -11,7 +11,12 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array
-from tiltpy.runtime.execution.traced_numbers import is_traced, select
+from tiltpy.runtime.execution.traced_numbers import (
+    is_traced,
+    least_of,
+    most_of,
+    select,
+)
 from tiltpy.types import TDom
 
 N = TypeVar("N", int, I64Array)
@@ -23,11 +28,8 @@ def least(left: N, right: N | int) -> N:
     """The smaller one of two numbers, for each call."""
     if isinstance(left, int) and isinstance(right, int):
         return min(right, left)
-    smaller: N
-    if is_traced(left, right):
-        smaller = select(right < left, right, left)
-    else:
-        smaller = np.minimum(left, right)
+    find: Any = least_of if is_traced(left, right) else np.minimum
+    smaller: N = find(left, right)
     return smaller
 
 
@@ -35,11 +37,8 @@ def most(left: N, right: N | int) -> N:
     """The larger one of two numbers, for each call."""
     if isinstance(left, int) and isinstance(right, int):
         return max(right, left)
-    larger: N
-    if is_traced(left, right):
-        larger = select(right > left, right, left)
-    else:
-        larger = np.maximum(left, right)
+    find: Any = most_of if is_traced(left, right) else np.maximum
+    larger: N = find(left, right)
     return larger
 
 

@@ -162,6 +162,42 @@ class CallTable:
         if states is not None:
             self.states = states
 
+    def repeat(self, count: int) -> "CallTable":
+        """Copy a filled table for so many other calls in order.
+
+        All have the numbers of the first one, until those that differ are filled in,
+        and no memory to write to before `take_sizes`.
+        """
+        table = CallTable.__new__(CallTable)
+        slots = np.empty((count, self.map.size), np.int64)
+        slots[:] = self.slots[0]
+        fresh = {
+            "slots": slots,
+            "count": count,
+            "arrays": {},
+            "needs": dict(self.needs),
+        }
+        vars(table).update(vars(self) | fresh)
+        return table
+
+    def take_sizes(self, sizes: Mapping[int, I64Array | int]) -> None:
+        """Allocate what each call writes at most, by slot, to arrays and scratch."""
+        for index, size in sizes.items():
+            if index in self.needs:
+                need = self.needs[index]
+                self.needs[index] = ScratchNeed(need.key, need.type, greatest(size))
+        totals: dict[int, int] = {}  # most have the same size
+        for slot in self._appended:
+            size = sizes[slot.index]
+            known = totals.get(id(size))
+            if known is None:
+                calls = 1 if isinstance(size, np.ndarray) else self.count
+                known = totals[id(size)] = calls * total(size)
+            array = memory.allocate(slot.type, known + LANES)
+            self.arrays[slot.key] = OutputArray(array)
+            self.slots[:, slot.index] = 0
+            self.slots[0, slot.index] = address(array)
+
     # -- where outputs go -------------------------------------------------------------
 
     def put_apart(self, slot: OutputSlot, line: int = CACHE_LINE) -> None:
@@ -300,21 +336,26 @@ class CallTable:
     def run_in_order(self, scratch: ScratchArrays) -> None:
         """Make the calls one after the other, in this thread."""
         self.take_scratch(scratch)
+        entries, flag = self._output_entries, stop_flag()
+        calls, (rows, width) = address(self.slots), self.slots.shape
+        self.code.call_appending(
+            calls, rows, width, address(entries), len(entries), flag.address
+        )
+        if flag.is_set:
+            raise StopWork
+
+    @cached_property
+    def _output_entries(self) -> I64Array:
+        """The slots of outputs that calls append to, of their counts, bytes an item."""
         outputs = [
             (
                 slot.index,
                 self.map.counts[slot.loop.name],
-                self.arrays[slot.key].array.itemsize,
+                dtype_of(slot.type).itemsize,
             )
             for slot in self._appended
         ]
-        described, flag = np.array(outputs, np.int64), stop_flag()
-        calls, (rows, width) = address(self.slots), self.slots.shape
-        self.code.call_appending(
-            calls, rows, width, address(described), len(outputs), flag.address
-        )
-        if flag.is_set:
-            raise StopWork
+        return np.array(outputs, np.int64)
 
     def call(self, scratch: ScratchArrays, flag: StopFlag) -> None:
         """Make the one call, in this thread."""

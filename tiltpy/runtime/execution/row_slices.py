@@ -8,6 +8,7 @@ import numpy as np
 from tiltpy.abi.layouts import TimeLayout
 from tiltpy.abi.slots import SlotKind
 from tiltpy.runtime.arrays.dtypes import I64Array, Times
+from tiltpy.runtime.arrays.search_slices import search_slices
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrays.views import address
 from tiltpy.runtime.execution.call_numbers import N, choose, least, most
@@ -166,7 +167,8 @@ class RowSlices(Generic[N]):
             return row if is_traced(row) else int(row)
         stop = self.first + self.count
         if self.keyed:
-            return search_slices(times, self.first, stop, wanted, side) - self.first
+            found: I64Array = _search_slices(times, self.first, stop, wanted, side)
+            return found - self.first
         rows: I64Array = _search_sorted(times[: self.buffer.n], wanted, side)
         return most(least(rows, stop), self.first) - self.first
 
@@ -193,6 +195,15 @@ def _search_sorted(times: Any, wanted: Any, side: Literal["left", "right"]) -> A
     if isinstance(times, TracedArray):
         return times.search(wanted, side)
     return times.searchsorted(wanted, side)
+
+
+def _search_slices(
+    times: Any, first: Any, stop: Any, wanted: Any, side: Literal["left", "right"]
+) -> Any:
+    """Search a slice of each call, or trace the search."""
+    if isinstance(times, TracedArray):
+        return times.search_slices(first, stop, wanted, side)
+    return search_slices(times, first, stop, wanted, side)
 
 
 def _value_address(rows: RowSlices[Any], column: int) -> Any:
@@ -254,33 +265,6 @@ def slice_by_key(
     if spare and rows.buffer.layout is TimeLayout.SAMPLED:
         stop = np.full_like(stop, rows.buffer.n)
     return RowSlices(rows.buffer, first, stop - first, rows.firsts[keys], keyed=True)
-
-
-def search_slices(
-    times: Times,
-    first: I64Array,
-    stop: I64Array,
-    wanted: Times,
-    side: Literal["left", "right"],
-) -> I64Array:
-    """`searchsorted` of one time in each of many ranges of an array.
-
-    Most times lie outside of the range: its ends are looked at first.
-    """
-    below = np.less if side == "left" else np.less_equal
-    nonempty = first < stop
-    if not nonempty.any():
-        return first.copy()
-    oldest = times[np.where(nonempty, first, 0)]
-    newest = times[np.where(nonempty, stop - 1, 0)]
-    low = np.where(nonempty & below(newest, wanted), stop, first)
-    high = np.where(nonempty & ~below(oldest, wanted), first, stop)
-    while (active := low < high).any():
-        middle = (low + high) >> 1
-        passed = below(times[np.where(active, middle, 0)], wanted)
-        low = np.where(active & passed, middle + 1, low)
-        high = np.where(active & ~passed, middle, high)
-    return low
 
 
 def _places(first: I64Array, stop: I64Array) -> slice | I64Array:

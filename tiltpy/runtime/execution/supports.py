@@ -7,7 +7,14 @@ import numpy as np
 from tiltpy.abi.signature import Signature
 from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
-from tiltpy.runtime.execution.call_numbers import ceil_to, floor_to
+from tiltpy.runtime.execution.call_numbers import (
+    N,
+    ceil_to,
+    choose,
+    floor_to,
+    least,
+    most,
+)
 from tiltpy.runtime.execution.key_domains import RowsByKey
 from tiltpy.runtime.execution.row_slices import TimeRanges
 from tiltpy.runtime.execution.time_domain import Request
@@ -18,36 +25,35 @@ FAR = MAX_TIME + MAX_TIME // 2
 """Later than all times; a whole lookback away from it still has 64 bits."""
 
 
-def _supports(
-    signature: Signature, bounds: Mapping[str, TimeRanges], request: Request, count: int
-) -> dict[str, TimeRanges]:
+def find_supports(
+    signature: Signature, bounds: Mapping[str, tuple[N, N]], request: Request, zero: N
+) -> dict[str, tuple[N, N]]:
     """Between which grid points each loop's object may have snapshots, for each key.
 
-    `bounds` are the first start and the last end of each input's rows, `(FAR, -FAR)`
-    where it has none. An object that is φ without a snapshot of another one has none
-    where that has none; so no loop goes further back than the rows do, however far its
-    readers look.
+    `zero` is the number 0 of each. `bounds` are the first start and the last end of
+    each input's rows, `(FAR, -FAR)` where it has none. An object that is φ without a
+    snapshot of another one has none where that has none; so no loop goes further back
+    than the rows do, however far its readers look.
     """
     covered = dict(bounds)
-    supports: dict[str, TimeRanges] = {}
+    supports: dict[str, tuple[N, N]] = {}
     for loop in signature.loops:
-        first, last = np.full(count, -FAR), np.full(count, FAR)
+        first, last = zero - FAR, zero + FAR
         for read in loop.strict:
             low, high = covered[read.object]
-            first = np.maximum(first, np.minimum(low - read.high + 1, FAR))
-            last = np.minimum(last, np.maximum(high - read.low - 1, -FAR))
+            first = most(first, least(low - read.high + 1, FAR))
+            last = least(last, most(high - read.low - 1, -FAR))
         start, end = request.resolve(loop.tdom.start), request.resolve(loop.tdom.end)
         if start is not None:
-            first = np.maximum(first, start + 1)
+            first = most(first, start + 1)
         if end is not None:
-            last = np.minimum(last, loop.tdom.ceil(end))
-        first = ceil_to(loop.tdom, first)
-        last = floor_to(loop.tdom, last)
+            last = least(last, loop.tdom.ceil(end))
+        first, last = ceil_to(loop.tdom, first), floor_to(loop.tdom, last)
         exists = first <= last
-        first, last = np.where(exists, first, FAR), np.where(exists, last, -FAR)
+        first, last = choose(exists, first, FAR), choose(exists, last, -FAR)
         supports[loop.name] = first, last
-        low = np.maximum(first - loop.tdom.precision, -FAR)
-        covered[loop.name] = np.where(exists, low, FAR), last
+        low = most(first - loop.tdom.precision, -FAR)
+        covered[loop.name] = choose(exists, low, FAR), last
     return supports
 
 
@@ -63,8 +69,15 @@ def support_by_key(
     """
     if not any(loop.every_cell for loop in signature.loops):
         return {}
-    bounds = {name: _bounds(rows, keys) for name, rows in inputs.items()}
-    return _supports(signature, bounds, request, len(keys))
+    zero = np.zeros(len(keys), np.int64)
+    return find_supports(signature, bounds_by_key(inputs, keys), request, zero)
+
+
+def bounds_by_key(
+    inputs: Mapping[str, RowsByKey], keys: I64Array
+) -> Mapping[str, TimeRanges]:
+    """The first start and the last end of each key's rows, by input."""
+    return {name: _bounds(rows, keys) for name, rows in inputs.items()}
 
 
 def changes_by_key(

@@ -5,23 +5,34 @@ call over rows of one form (`loop_extents`, `visit_bounds`). Evaluated once over
 numbers, they leave straight-line code for all the others. A traced number has a value,
 too: where Python asks for a truth, the trace goes on as that value says, and the code
 gives up, returning None, where it would say otherwise.
+
+A trace of columns, with a number for each of many calls, is code that makes the same
+operations of numpy. There nobody may ask for a truth.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
+
+import numpy as np
 
 from tiltpy.abi.layouts import TimeLayout
+from tiltpy.runtime.arrays.search_slices import search_slices
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrays.views import address
 
+Side = Literal["left", "right"]
 Operand = Any
 """A traced number, or one that is the same in every call."""
 
 
 class Trace:
-    """The operations of formulas, in order, each once."""
+    """The operations of formulas, in order, each once.
 
-    def __init__(self) -> None:
+    With `columns` a traced number may be a column with one for each of many calls.
+    """
+
+    def __init__(self, *, columns: bool = False) -> None:
+        self.columns = columns
         self._nodes: dict[str, TracedNumber] = {}
         self._lines: list[tuple[str, str, tuple[str, ...]]] = []
         """Of each operation its name, its text, and the names that it uses."""
@@ -38,6 +49,7 @@ class Trace:
 
     def guard(self, truth: "TracedNumber") -> bool:
         """Have the code go on only where a truth is as it is here."""
+        assert not self.columns, f"a truth of many calls: {truth.text}"
         value = bool(truth.value)
         if not truth.is_known:
             text = f"if {'not ' if value else ''}{truth.text}: return None"
@@ -62,7 +74,7 @@ class Trace:
         lines += [f"{target} = {text_of(value)}" for target, value in stores]
         lines.append(f"return ({''.join(f'{text_of(each)}, ' for each in results)})")
         body = "\n ".join(lines)
-        known: dict[str, Any] = {"address": address}
+        known = {"address": address, **_FUNCTIONS}
         exec(f"def traced({', '.join(arguments)}):\n {body}", known)  # noqa: S102
         compiled: Callable[..., tuple[Any, ...] | None] = known["traced"]
         return compiled
@@ -150,6 +162,15 @@ _OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+_FUNCTIONS: dict[str, Any] = {
+    "least": np.minimum,
+    "most": np.maximum,
+    "where": np.where,
+    "search_slices": search_slices,
+}
+"""The functions of columns that code calls by name."""
+
+
 def _is(operand: Operand, number: int) -> bool:
     return isinstance(operand, int) and operand == number
 
@@ -185,9 +206,37 @@ def select(condition: Operand, this: Operand, that: Operand) -> Any:
         return this if value_of(condition) else that
     if text_of(this) == text_of(that):
         return this
+    if condition.trace.columns:
+        return _apply("where", condition, this, that)
     value = value_of(this) if condition.value else value_of(that)
     text = f"{text_of(this)} if {condition.text} else {text_of(that)}"
     return condition.trace.name(text, value, this, condition, that)
+
+
+def least_of(left: Operand, right: Operand) -> Any:
+    """Trace the smaller one of two numbers."""
+    if _trace_of(left, right).columns:
+        return _apply("least", left, right)
+    return select(right < left, right, left)
+
+
+def most_of(left: Operand, right: Operand) -> Any:
+    """Trace the larger one of two numbers."""
+    if _trace_of(left, right).columns:
+        return _apply("most", left, right)
+    return select(right > left, right, left)
+
+
+def _trace_of(*operands: Operand) -> Trace:
+    """Find the trace of operands, of which one is traced."""
+    return next(each.trace for each in operands if isinstance(each, TracedNumber))
+
+
+def _apply(function: str, *operands: Operand) -> TracedNumber:
+    """Trace a function of columns."""
+    value = _FUNCTIONS[function](*map(value_of, operands))
+    text = f"{function}({', '.join(map(text_of, operands))})"
+    return _trace_of(*operands).name(text, value, *operands)
 
 
 class TracedArray:
@@ -207,14 +256,33 @@ class TracedArray:
                 f"{self.text}[:{text_of(item.stop)}]", 0, self, item.stop
             )
             return TracedArray(self.trace, named.text, part)
-        text = f"int({self.text}[{text_of(item)}])"
-        return self.trace.name(text, int(self.array[value_of(item)]), self, item)
+        return self._name(
+            f"{self.text}[{text_of(item)}]", self.array[value_of(item)], item
+        )
 
-    def search(self, wanted: Operand, side: str = "left") -> TracedNumber:
+    def search(self, wanted: Operand, side: Side = "left") -> TracedNumber:
         """Trace the search of a time."""
-        value = int(self.array.searchsorted(value_of(wanted), side))
-        text = f"int({self.text}.searchsorted({text_of(wanted)}, {side!r}))"
-        return self.trace.name(text, value, self, wanted)
+        return self._name(
+            f"{self.text}.searchsorted({text_of(wanted)}, {side!r})",
+            self.array.searchsorted(value_of(wanted), side),
+            wanted,
+        )
+
+    def search_slices(
+        self, first: Operand, stop: Operand, wanted: Operand, side: Side
+    ) -> TracedNumber:
+        """Trace the search of a time in a slice of each call."""
+        texts = ", ".join(map(text_of, (first, stop, wanted)))
+        begins, stops, times = map(value_of, (first, stop, wanted))
+        value = search_slices(self.array, begins, stops, times, side)
+        text = f"search_slices({self.text}, {texts}, {side!r})"
+        return self.trace.name(text, value, self, first, stop, wanted)
+
+    def _name(self, text: str, value: Any, *uses: Operand) -> TracedNumber:
+        """Name an item, or one for each call."""
+        if not isinstance(value, np.ndarray):
+            text, value = f"int({text})", int(value)
+        return self.trace.name(text, value, self, *uses)
 
     @property
     def address(self) -> TracedNumber:

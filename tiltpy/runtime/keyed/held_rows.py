@@ -9,10 +9,10 @@ import numpy as np
 
 from tiltpy.lean_dataclass import dataclass
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
+from tiltpy.runtime.arrays.search_slices import search_slices
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrays.time_layout import lay_out, lay_out_apart
 from tiltpy.runtime.execution.key_domains import EARLIEST, LATEST
-from tiltpy.runtime.execution.row_slices import search_slices
 from tiltpy.runtime.ingest.group_by_code import offsets_of
 from tiltpy.runtime.ingest.key_dictionary import KeyDictionary
 from tiltpy.runtime.ingest.keys import Groups

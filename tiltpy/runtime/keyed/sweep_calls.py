@@ -5,6 +5,7 @@ the one before, so that the snapshots of a key follow those of the key before.
 """
 
 from collections.abc import Mapping
+from typing import Protocol
 
 import numpy as np
 
@@ -17,7 +18,11 @@ from tiltpy.runtime.execution.call_states import CallStates
 from tiltpy.runtime.execution.call_table import CallTable, is_sparse
 from tiltpy.runtime.execution.kernel import Kernel
 from tiltpy.runtime.execution.key_domains import EARLIEST, LATEST, RowsByKey
-from tiltpy.runtime.execution.row_slices import row_times, slice_by_key
+from tiltpy.runtime.execution.row_slices import (
+    RowSlices,
+    row_times,
+    slice_by_key,
+)
 from tiltpy.runtime.execution.slot_map import BITS, TIMES, OutputSlot
 from tiltpy.runtime.execution.supports import changes_by_key, support_by_key
 from tiltpy.runtime.execution.time_domain import Cells, Request
@@ -67,6 +72,12 @@ class SweepBatch:
 
     def run(self, kernel: Kernel, scratch: ScratchArrays) -> dict[str, KeyedSnapshots]:
         """Make all calls; the snapshots of the outputs that overlap what is owned."""
+        table = self.fill(kernel)
+        table.run_in_order(scratch)
+        return read_snapshots(table, self.coverage, self.cells)
+
+    def fill(self, kernel: Kernel) -> CallTable:
+        """Fill the table of all calls."""
         self.coverage.check_ranked()
         table = CallTable(kernel, self.coverage, self.strings, self.states)
         for slot in table.map.outputs:
@@ -77,35 +88,7 @@ class SweepBatch:
             else:
                 table.put_in_scratch(slot)
         table.fill()
-        table.run_in_order(scratch)
-        return {
-            loop.name: self._snapshots(loop, table)
-            for loop in self.signature.loops
-            if loop.name in self.cells
-        }
-
-    def _snapshots(self, loop: Loop, table: CallTable) -> KeyedSnapshots:
-        """Return the snapshots that a loop wrote in all calls."""
-        counts = table.counts(loop.name).copy()
-        n = int(counts.sum())
-        values = table.arrays[SlotKind.OUT_VALUES, loop.name, 0].array
-        copy = is_sparse(values, n)
-        payload = table.payload(loop, 0, n, copy=copy)
-        if loop.implicit_times:
-            rows = self.coverage.slices[loop.reads[0].object]
-            starts, ends = row_times(rows, *self.coverage.row_range(loop))
-            if loop.distinct and n < len(ends):
-                marks = table.marks(loop, 0, len(ends))
-                starts, ends = marks.join(starts, ends, n)
-        else:
-            starts, ends = (
-                _times(table.arrays[kind, loop.name, 0].array, n, copy=copy)
-                for kind in TIMES
-            )
-        made = KeyedSnapshots(starts, ends, payload, counts, shared=loop.implicit_times)
-        if isinstance(loop.type, Scalar) and not loop.stamped:
-            made = made.drop_nulls()
-        return self._drop_others(loop, made)
+        return table
 
     def _room_of_marks(self, slot: OutputSlot) -> tuple[Array, I64Array]:
         """Memory for marks of rows, and where each call's begin: behind one another."""
@@ -113,36 +96,99 @@ class SweepBatch:
         ends = rows.cumsum()
         return allocate(slot.type, int(ends[-1]) + 1), ends - rows
 
-    def _drop_others(self, loop: Loop, made: KeyedSnapshots) -> KeyedSnapshots:
-        """Drop the snapshots that only other loops read.
 
-        The one that ends at a seam, or goes on over it, may still be the first.
-        """
-        if loop.stamped:
-            return self._drop_unowned(loop, made)
-        cells = self.cells[loop.name]
-        whole = ~np.asarray(cells.seam) & np.asarray(cells.final)
-        if loop.shape is Shape.ROWS and whole.all():
-            return made
-        extent = self.coverage.extents[loop.name]
-        seam = loop.tdom.precision * cells.seam
-        exact = (cells.first - seam == extent[0]) & (cells.last == extent[1])
-        if (exact | (made.counts == 0)).all():
-            return made
-        low = np.where(cells.some, cells.first - loop.tdom.precision, LATEST)
-        return made.keep_overlapping(low, np.where(cells.some, cells.last, EARLIEST))
+class CallCoverage(Protocol):
+    """The rows that calls visit, and the grid points of their loops."""
 
-    def _drop_unowned(self, loop: Loop, made: KeyedSnapshots) -> KeyedSnapshots:
-        """Drop the rows of a row object that are stamped elsewhere."""
-        before = self.coverage.slices[loop.reads[0].object].buffer.before
-        cells, extent = self.cells[loop.name], self.coverage.extents[loop.name]
-        owned = (cells.first == extent[0]) & (cells.last == extent[1])
-        if (owned | (made.counts == 0)).all():
-            return made
-        low = np.where(cells.some, cells.first - before, LATEST)
-        high = np.where(cells.some, cells.last - before, EARLIEST)
-        keys = np.repeat(np.arange(len(made.counts)), made.counts)
-        return made.keep((made.starts >= low[keys]) & (made.starts <= high[keys]))
+    @property
+    def slices(self) -> Mapping[str, RowSlices[I64Array]]:
+        """The rows of each input that calls see."""
+
+    @property
+    def extents(self) -> Mapping[str, tuple[I64Array, I64Array]]:
+        """The grid points that loops visit, from the first to the last."""
+
+    def row_range(self, loop: Loop) -> tuple[I64Array, I64Array]:
+        """The rows that a loop visits, from the first of each slice."""
+
+
+AllCells = Mapping[str, Cells[I64Array]]
+
+
+def read_snapshots(
+    table: CallTable, covered: CallCoverage, cells: AllCells
+) -> dict[str, KeyedSnapshots]:
+    """Return the snapshots of outputs, of which calls own `cells`, that calls wrote.
+
+    Each wrote behind the one before.
+    """
+    return {
+        loop.name: _read_loop(table, covered, loop, cells[loop.name])
+        for loop in table.kernel.signature.loops
+        if loop.name in cells
+    }
+
+
+def _read_loop(
+    table: CallTable, covered: CallCoverage, loop: Loop, cells: Cells[I64Array]
+) -> KeyedSnapshots:
+    """Return the snapshots that a loop wrote in all calls."""
+    counts = table.counts(loop.name).copy()
+    n = int(counts.sum())
+    values = table.arrays[SlotKind.OUT_VALUES, loop.name, 0].array
+    copy = is_sparse(values, n)
+    payload = table.payload(loop, 0, n, copy=copy)
+    if loop.implicit_times:
+        rows = covered.slices[loop.reads[0].object]
+        starts, ends = row_times(rows, *covered.row_range(loop))
+        if loop.distinct and n < len(ends):
+            marks = table.marks(loop, 0, len(ends))
+            starts, ends = marks.join(starts, ends, n)
+    else:
+        starts, ends = (
+            _times(table.arrays[kind, loop.name, 0].array, n, copy=copy)
+            for kind in TIMES
+        )
+    made = KeyedSnapshots(starts, ends, payload, counts, shared=loop.implicit_times)
+    if isinstance(loop.type, Scalar) and not loop.stamped:
+        made = made.drop_nulls()
+    if loop.stamped:
+        return _drop_unowned(made, covered, loop, cells)
+    return _drop_others(made, covered, loop, cells)
+
+
+def _drop_others(
+    made: KeyedSnapshots, covered: CallCoverage, loop: Loop, cells: Cells[I64Array]
+) -> KeyedSnapshots:
+    """Drop the snapshots that only other loops read.
+
+    The one that ends at a seam, or goes on over it, may still be the first.
+    """
+    whole = ~np.asarray(cells.seam) & np.asarray(cells.final)
+    if loop.shape is Shape.ROWS and whole.all():
+        return made
+    extent = covered.extents[loop.name]
+    seam = loop.tdom.precision * cells.seam
+    exact = (cells.first - seam == extent[0]) & (cells.last == extent[1])
+    if (exact | (made.counts == 0)).all():
+        return made
+    low = np.where(cells.some, cells.first - loop.tdom.precision, LATEST)
+    return made.keep_overlapping(low, np.where(cells.some, cells.last, EARLIEST))
+
+
+def _drop_unowned(
+    made: KeyedSnapshots, covered: CallCoverage, loop: Loop, cells: Cells[I64Array]
+) -> KeyedSnapshots:
+    """Drop the rows of a row object that are stamped elsewhere."""
+    before = covered.slices[loop.reads[0].object].buffer.before
+    extent = covered.extents[loop.name]
+    owned = (cells.first == extent[0]) & (cells.last == extent[1])
+    if (owned | (made.counts == 0)).all():
+        return made
+    low = np.where(cells.some, cells.first - before, LATEST)
+    high = np.where(cells.some, cells.last - before, EARLIEST)
+    keys = np.repeat(np.arange(len(made.counts)), made.counts)
+    return made.keep((made.starts >= low[keys]) & (made.starts <= high[keys]))
 
 
 def _times(array: Array, count: int, *, copy: bool) -> I64Array:
