@@ -32,8 +32,8 @@ Forms = Iterable[str]
 
 
 def of_segments(batch: SweepBatch) -> Forms:
-    keys = len(batch.keys)
-    yield f"batch: {'one key' if keys == 1 else 'several keys'}"
+    calls = batch.coverage.count
+    yield f"batch: {'one call' if calls == 1 else 'several calls'}"
     loops = batch.signature.loops
     yield f"batch: {'one loop' if len(loops) == 1 else 'several loops'}"
     owned = [np.atleast_1d(cells.some) for cells in batch.cells.values()]
@@ -51,7 +51,7 @@ def of_segments(batch: SweepBatch) -> Forms:
             yield "batch: an object that is no output"
     for part in batch.coverage.slices.values():
         yield f"batch: {part.buffer.layout.value} rows"
-        if (part.count == 0).any():
+        if np.any(part.count == 0):
             yield "batch: a key without rows in an input"
         if any(
             one.offset % 8 for one in part.buffer.columns if one.validity is not None

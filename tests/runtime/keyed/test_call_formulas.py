@@ -61,7 +61,7 @@ def test_formulas_say_what_the_extents_do(
         prepared += 1
         table, covered = prepare(formulas, rows, cells, keys)
         signature = table.kernel.signature
-        batch = SweepBatch(signature, rows, cells, keys, Request(), NO_STRINGS)
+        batch = SweepBatch.of_keys(signature, rows, cells, keys, Request(), NO_STRINGS)
         for slot, number in list_numbers(table.map, batch.coverage):
             assert (table.slots[:, slot] == number).all()
         for slot, size in list_sizes(table.map, batch.coverage):

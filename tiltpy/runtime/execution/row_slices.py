@@ -230,11 +230,13 @@ ROW_NUMBERS: dict[SlotKind, Callable[[RowSlices[Any], int], Any]] = {
 """What stands in the slots that describe the rows of an input, or their column `j`."""
 
 
-def row_times(rows: RowSlices[I64Array], first: Times, stop: Times) -> TimeRanges:
+def row_times(rows: RowSlices[N], first: N, stop: N) -> TimeRanges:
     """The starts and ends of the rows `[first[k], stop[k])` of the slice of each call.
 
     They may be the input's own arrays.
     """
+    if isinstance(first, int):
+        return rows.buffer.slice(rows.first + first, rows.first + stop).times()
     places = _places(rows.first + first, rows.first + stop)
     buffer = rows.buffer
     if buffer.starts is not None and buffer.ends is not None:

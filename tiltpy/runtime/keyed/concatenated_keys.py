@@ -165,12 +165,11 @@ class KeyShifts:
             return None
         return KeyShifts(shifts[:-1], low, high)
 
-    def cells(self, tdom: TDom) -> Cells[I64Array]:
+    def cells(self, tdom: TDom) -> Cells[int]:
         """The cells of all keys together, as those of one call."""
         low = int(self.lows[0] + self.shifts[0])
         high = int(self.highs[-1] + self.shifts[-1])
-        first, last = np.array([tdom.ceil(low + 1)]), np.array([tdom.ceil(high)])
-        return Cells(first, last, np.zeros(1, np.bool_), np.ones(1, np.bool_))
+        return Cells(tdom.ceil(low + 1), tdom.ceil(high), seam=False, final=True)
 
     def shift(self, rows: "KeyRows", reach: int) -> SnapshotBuffer:
         """Shift the rows of an input, and end those that hold on beyond any reach."""
@@ -327,9 +326,8 @@ class Concatenation:
             loop.name: loop for loop in kernel.signature.loops if loop.name in domains
         }
         cells = {name: shifts.cells(loop.tdom) for name, loop in loops.items()}
-        one = np.zeros(1, np.int64)
-        batch = SweepBatch(
-            kernel.signature, shifted, cells, one, self.request, self.strings
+        batch = SweepBatch.of_rows(
+            kernel.signature, shifted, cells, self.request, self.strings
         )
         made = batch.run(kernel, scratch)
         pieces = {}

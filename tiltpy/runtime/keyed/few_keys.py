@@ -86,7 +86,7 @@ class FewKeys:
             table, covered = formulas.prepare(rows, cells, keys)
             table.run_in_order(self._scratch)
             return read_snapshots(table, covered, cells)
-        batch = SweepBatch(
+        batch = SweepBatch.of_keys(
             self.kernel.signature,
             rows,
             cells,

@@ -80,7 +80,7 @@ class KeyBatch:
         near: bool = False,
     ) -> dict[str, KeyedSnapshots]:
         """Make calls of the sweep kernel."""
-        batch = SweepBatch(
+        batch = SweepBatch.of_keys(
             self.sweep.signature,
             self.inputs,
             cells,

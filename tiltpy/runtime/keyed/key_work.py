@@ -60,7 +60,7 @@ class KeyWork:
             for loop in signature.loops
             if loop.name in self.ranges
         }
-        calls = SweepBatch(
+        calls = SweepBatch.of_keys(
             signature, self.inputs, owned, every, self.request, self.strings
         )
         for loop in signature.loops:

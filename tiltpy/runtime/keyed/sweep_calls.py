@@ -1,11 +1,11 @@
-"""Many keys at once: a call of the sweep kernel for each, made in machine code.
+"""Many keys at once: a call of the sweep kernel for each, or one for all.
 
-The calls are made one after the other without Python in between, and each writes behind
-the one before, so that the snapshots of a key follow those of the key before.
+The calls are made one after the other, in machine code, and each writes behind the one
+before, so that the snapshots of a key follow those of the key before.
 """
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from tiltpy.abi.slots import SlotKind
 from tiltpy.runtime.arrays.dictionary import Strings
 from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.pool import Array, ScratchArrays, allocate
+from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.execution.call_states import CallStates
 from tiltpy.runtime.execution.call_table import CallTable, is_sparse
 from tiltpy.runtime.execution.kernel import Kernel
@@ -24,7 +25,12 @@ from tiltpy.runtime.execution.row_slices import (
     slice_by_key,
 )
 from tiltpy.runtime.execution.slot_map import BITS, TIMES, OutputSlot
-from tiltpy.runtime.execution.supports import changes_by_key, support_by_key
+from tiltpy.runtime.execution.supports import (
+    changes_by_key,
+    changes_of,
+    support_by_key,
+    support_of,
+)
 from tiltpy.runtime.execution.time_domain import Cells, Request
 from tiltpy.runtime.execution.visit_bounds import Coverage
 from tiltpy.runtime.ingest.keys import Groups
@@ -33,13 +39,25 @@ from tiltpy.types import Scalar
 
 
 class SweepBatch:
-    """Calls of the sweep kernel, one for each of `keys`: a key may have several.
+    """Calls of the sweep kernel, each of which owns some cells of the outputs.
 
-    `cells` are those of each output that a call computes; `near`: few of its key's.
+    Their numbers are columns, or ints where there is one call.
     """
 
     def __init__(
         self,
+        coverage: Coverage[Any],
+        strings: Strings,
+        states: CallStates | None = None,
+    ) -> None:
+        self.coverage = coverage
+        self.signature = coverage.signature
+        self.cells: AllCells = coverage.cells
+        self.strings = strings
+        self.states = states
+
+    @staticmethod
+    def of_keys(
         signature: Signature,
         inputs: Mapping[str, RowsByKey],
         cells: Mapping[str, Cells[I64Array]],
@@ -49,12 +67,11 @@ class SweepBatch:
         *,
         near: bool = False,
         states: CallStates | None = None,
-    ) -> None:
-        self.states = states
-        self.signature = signature
-        self.keys = keys
-        self.cells = cells
-        self.strings = strings
+    ) -> "SweepBatch":
+        """Make a call for each of `keys`, of which one may have several.
+
+        `cells` are those of each output that a call computes; `near`: few of its key's.
+        """
         support = support_by_key(signature, inputs, keys, request)
         changes = changes_by_key(signature, inputs, keys, request)
         rows = {name: slice_by_key(slices, keys) for name, slices in inputs.items()}
@@ -66,9 +83,25 @@ class SweepBatch:
         }
         others = {name: slices for name, slices in rows.items() if name not in whole}
         zero = np.zeros(len(keys), np.int64)
-        self.coverage = Coverage(
+        coverage = Coverage(
             signature, zero, others, cells, request, support, changes, whole
         )
+        return SweepBatch(coverage, strings, states)
+
+    @staticmethod
+    def of_rows(
+        signature: Signature,
+        rows: Mapping[str, SnapshotBuffer],
+        cells: Mapping[str, Cells[int]],
+        request: Request,
+        strings: Strings,
+    ) -> "SweepBatch":
+        """Make one call over all rows."""
+        every = {name: RowSlices.all_of(buffer, 0) for name, buffer in rows.items()}
+        support = support_of(signature, rows, request)
+        changes = changes_of(signature, rows, request)
+        coverage = Coverage(signature, 0, {}, cells, request, support, changes, every)
+        return SweepBatch(coverage, strings)
 
     def run(self, kernel: Kernel, scratch: ScratchArrays) -> dict[str, KeyedSnapshots]:
         """Make all calls; the snapshots of the outputs that overlap what is owned."""
@@ -90,9 +123,11 @@ class SweepBatch:
         table.fill()
         return table
 
-    def _room_of_marks(self, slot: OutputSlot) -> tuple[Array, I64Array]:
+    def _room_of_marks(self, slot: OutputSlot) -> tuple[Array, I64Array | int]:
         """Memory for marks of rows, and where each call's begin: behind one another."""
-        rows = np.asarray(self.coverage.room(slot))
+        rows = self.coverage.room(slot)
+        if isinstance(rows, int):
+            return allocate(slot.type, rows + 1), 0
         ends = rows.cumsum()
         return allocate(slot.type, int(ends[-1]) + 1), ends - rows
 
@@ -101,18 +136,18 @@ class CallCoverage(Protocol):
     """The rows that calls visit, and the grid points of their loops."""
 
     @property
-    def slices(self) -> Mapping[str, RowSlices[I64Array]]:
+    def slices(self) -> Mapping[str, RowSlices[Any]]:
         """The rows of each input that calls see."""
 
     @property
-    def extents(self) -> Mapping[str, tuple[I64Array, I64Array]]:
+    def extents(self) -> Mapping[str, tuple[Any, Any]]:
         """The grid points that loops visit, from the first to the last."""
 
-    def row_range(self, loop: Loop) -> tuple[I64Array, I64Array]:
+    def row_range(self, loop: Loop) -> tuple[Any, Any]:
         """The rows that a loop visits, from the first of each slice."""
 
 
-AllCells = Mapping[str, Cells[I64Array]]
+AllCells = Mapping[str, Cells[Any]]
 
 
 def read_snapshots(
@@ -130,7 +165,7 @@ def read_snapshots(
 
 
 def _read_loop(
-    table: CallTable, covered: CallCoverage, loop: Loop, cells: Cells[I64Array]
+    table: CallTable, covered: CallCoverage, loop: Loop, cells: Cells[Any]
 ) -> KeyedSnapshots:
     """Return the snapshots that a loop wrote in all calls."""
     counts = table.counts(loop.name).copy()
@@ -158,35 +193,36 @@ def _read_loop(
 
 
 def _drop_others(
-    made: KeyedSnapshots, covered: CallCoverage, loop: Loop, cells: Cells[I64Array]
+    made: KeyedSnapshots, covered: CallCoverage, loop: Loop, cells: Cells[Any]
 ) -> KeyedSnapshots:
     """Drop the snapshots that only other loops read.
 
     The one that ends at a seam, or goes on over it, may still be the first.
     """
-    whole = ~np.asarray(cells.seam) & np.asarray(cells.final)
-    if loop.shape is Shape.ROWS and whole.all():
+    whole = np.logical_not(cells.seam) & cells.final
+    if loop.shape is Shape.ROWS and np.all(whole):
         return made
     extent = covered.extents[loop.name]
     seam = loop.tdom.precision * cells.seam
     exact = (cells.first - seam == extent[0]) & (cells.last == extent[1])
-    if (exact | (made.counts == 0)).all():
+    if np.all(exact | (made.counts == 0)):
         return made
     low = np.where(cells.some, cells.first - loop.tdom.precision, LATEST)
-    return made.keep_overlapping(low, np.where(cells.some, cells.last, EARLIEST))
+    high = np.where(cells.some, cells.last, EARLIEST)
+    return made.keep_overlapping(np.atleast_1d(low), np.atleast_1d(high))
 
 
 def _drop_unowned(
-    made: KeyedSnapshots, covered: CallCoverage, loop: Loop, cells: Cells[I64Array]
+    made: KeyedSnapshots, covered: CallCoverage, loop: Loop, cells: Cells[Any]
 ) -> KeyedSnapshots:
     """Drop the rows of a row object that are stamped elsewhere."""
     before = covered.slices[loop.reads[0].object].buffer.before
     extent = covered.extents[loop.name]
     owned = (cells.first == extent[0]) & (cells.last == extent[1])
-    if (owned | (made.counts == 0)).all():
+    if np.all(owned | (made.counts == 0)):
         return made
-    low = np.where(cells.some, cells.first - before, LATEST)
-    high = np.where(cells.some, cells.last - before, EARLIEST)
+    low = np.atleast_1d(np.where(cells.some, cells.first - before, LATEST))
+    high = np.atleast_1d(np.where(cells.some, cells.last - before, EARLIEST))
     keys = np.repeat(np.arange(len(made.counts)), made.counts)
     return made.keep((made.starts >= low[keys]) & (made.starts <= high[keys]))
 
