@@ -138,6 +138,9 @@ class KeyCosts(_Thresholds):
     """Keys in a batch, at most; if a kernel has several loops, starts of loops. Of more
     keys the rows are concatenated, which takes 4 ns a row: to start a loop takes as
     long as some 40 rows (means of an hour, sessions)."""
+    few_rows: int = 1 << 4
+    """Rows of each key of a range up to which vectors of events fold its windows anew,
+    whatever their length (means of an hour by a million keys)."""
     joined_batches: int = 4
     """Batches that share a call, at most: to prepare one takes a quarter of a
     millisecond (session start by key)."""

@@ -53,6 +53,23 @@ def test_ranges_that_are_too_long(ranges: list[tuple[int, int]]) -> None:
     assert lay_out(ranges, 10, 1)[-1] > LONGEST
 
 
+@given(
+    st.lists(st.integers(-(2**62), 2**62), min_size=1, max_size=5),
+    st.one_of(st.integers(1, 100), st.integers(1, 1 << 58)),
+)
+def test_shifts_are_multiples_of_any_precision(lows: list[int], precision: int) -> None:
+    ranges = [(low, low + 1) for low in lows]
+    *shifts, total = lay_out(ranges, precision, precision).tolist()
+    if total <= LONGEST:
+        assert not any(shift % precision for shift in shifts)
+        begun = [shift + low for shift, low in zip(shifts, lows, strict=True)]
+        ideal = [n * (precision + 1) for n in range(len(lows))]
+        assert all(
+            wanted - precision < begin <= wanted
+            for begin, wanted in zip(begun, ideal, strict=True)
+        )
+
+
 @given(st.lists(st.integers(0, 50), max_size=20))
 def test_times_are_shifted(counts: list[int]) -> None:
     total = sum(counts)

@@ -20,6 +20,7 @@ from tests.random.keyed_queries import (
     random_keyed_case,
     random_regular_case,
 )
+from tests.random.small_keys import random_small_case
 
 BATCH = 4
 NUMBERS = {
@@ -33,6 +34,7 @@ NUMBERS = {
     "regular": 4,
     "folds": 8,
     "concatenated": 8,
+    "small": 12,
 }
 DEEPER = 500
 
@@ -110,6 +112,16 @@ def concatenated(seed: int) -> Drawn:
     return case, replace(found, preaggregate=False)
 
 
+def small(seed: int) -> Drawn:
+    """Keys that share a call, and have few rows: they are folded in vectors."""
+    found = random_keyed_setting(Random(seed))  # noqa: S311
+    batch = Random(seed).choice((100, 1 << 17, 1 << 17))  # noqa: S311
+    sizes = {"batch_keys": 1, "batch_rows": batch, "many_rows": 1 << 15}
+    plain = replace(found.plain, chunk=None, vector=None, layout=None, optimize=True)
+    found = replace(found, plain=plain, sizes=found.sizes | sizes)
+    return random_small_case(seed), replace(found, preaggregate=False)
+
+
 CASES: dict[str, Callable[[int], Drawn]] = {
     "plain": plain,
     "rounded": rounded,
@@ -121,6 +133,7 @@ CASES: dict[str, Callable[[int], Drawn]] = {
     "regular": regular,
     "folds": folds,
     "concatenated": concatenated,
+    "small": small,
 }
 
 

@@ -26,12 +26,15 @@ class Layout:
     """Whether the ends are in order (always, but for some overlapping buffers)."""
     points: bool = False
     """Whether every row is known to be a point event, without a look at the ends."""
+    together: int | None = None
+    """The rows that a window of any length has, at most, if that is known."""
 
     def __str__(self) -> str:
         nulls = " nullable" if any(self.nullable) else ""
         order = "" if self.fifo else " (ends out of order)"
         points = " points" if self.points else ""
-        return f"{self.time.value}{points}{order}{nulls}"
+        few = f" (at most {self.together} together)" if self.together else ""
+        return f"{self.time.value}{points}{order}{nulls}{few}"
 
 
 @dataclass(frozen=True, slots=True)

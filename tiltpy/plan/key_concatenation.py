@@ -32,12 +32,15 @@ from tiltpy.types import ALL_FUTURE, ALL_PAST
 class KeyConcatenation:
     """A query whose keys can be concatenated, and what their shifts must keep.
 
-    They are multiples of `precision` ticks; outputs look at `reach` ticks beyond their
-    domains. `moving` tells of each payload column of each output whether it has times
-    that move with the rows. `sees_bounds`: it sees where events start or end.
+    They are multiples of `precision` ticks, by which grids and the blocks of windows
+    can be shifted, or of `grid` ticks where no window is made of blocks. Outputs look
+    at `reach` ticks beyond their domains. `moving` tells of each payload column of each
+    output whether it has times that move with the rows. `sees_bounds`: it sees where
+    events start or end.
     """
 
     precision: int
+    grid: int
     reach: int
     moving: Mapping[str, tuple[bool, ...]]
     sees_bounds: bool
@@ -59,9 +62,11 @@ def plan_concatenation(
     for loop in signature.loops:
         if loop.beyond_rows:
             return Refusal(f"~{loop.name} may visit far more than there are rows")
+    grid = lcm(*(each.tdom.precision for each in query.definitions), *motions.moduli)
     precision = common_precision(query)
     return KeyConcatenation(
-        lcm(precision, *motions.moduli),
+        lcm(precision, grid),
+        grid,
         furthest_reach(query) + precision,
         {name: motions.columns(name) for name in query.outputs},
         any(any(event_bounds(each)) for each in query.definitions),

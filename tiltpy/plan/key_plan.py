@@ -25,24 +25,29 @@ Mask = NDArray[np.bool_]
 class KeyTask:
     """Keys that are computed together, or one that is a run of its own (`alone`).
 
-    Successive keys may be `concatenated` in time. `subset` is the first of the keys
-    that are planned together with those of the task, if not all are.
+    Successive keys may be `concatenated` in time, all with `few` rows. `subset` is the
+    first of the keys that are planned together with those of the task, if not all are.
     """
 
     keys: NDArray[np.int64]
     alone: bool
     rows: int
     concatenated: bool = False
+    few: bool = False
     subset: int = -1
 
 
 @dataclass(frozen=True, slots=True)
 class KeyRange:
-    """Successive keys, from `first` up to `stop`, and whether they are concatenated."""
+    """Successive keys, from `first` up to `stop`, and whether they are concatenated.
+
+    If so, they may all have `few` rows.
+    """
 
     first: int
     stop: int
     concatenated: bool
+    few: bool = False
 
 
 def count_joined(rows: int, workers: int, costs: KeyCosts) -> int:
@@ -65,15 +70,18 @@ def plan_key_ranges(
 
     `offsets` count the rows before each key, and all; `counts` those of each. Keys are
     concatenated where a batch of them has more than a call for each, of so many
-    `loops`, would pay off for; up to `joined` such batches share a range.
+    `loops`, would pay off for; up to `joined` such batches share a range. Where keys
+    have few rows it does not depend on workers how many: how floats are added up does
+    on where a range begins.
     """
-    for concatenated, some in groupby(
-        _each_key_range(offsets, counts, loops, costs), attrgetter("concatenated")
+    for (concatenated, few), some in groupby(
+        _each_key_range(offsets, counts, loops, costs),
+        attrgetter("concatenated", "few"),
     ):
-        ranges = list(some)
-        for number in range(0, len(ranges), joined):
-            first, last = ranges[number], ranges[number : number + joined][-1]
-            yield KeyRange(first.first, last.stop, concatenated)
+        ranges, most = list(some), costs.joined_batches if few else joined
+        for number in range(0, len(ranges), most):
+            first, last = ranges[number], ranges[number : number + most][-1]
+            yield KeyRange(first.first, last.stop, concatenated, few)
 
 
 def _each_key_range(
@@ -90,11 +98,12 @@ def _each_key_range(
         goes_on = first == begin > 0 and are_many(share, loops, costs)
         if not (goes_on or are_many(end - begin, loops, costs)):
             continue
-        if counts[begin:end].max() >= costs.many_rows:
+        most = int(counts[begin:end].max())
+        if most >= costs.many_rows:
             continue
         if first < begin:
             yield KeyRange(first, begin, concatenated=False)
-        yield KeyRange(begin, end, concatenated=True)
+        yield KeyRange(begin, end, concatenated=True, few=most <= costs.few_rows)
         first = end
     if first < keys:
         yield KeyRange(first, keys, concatenated=False)

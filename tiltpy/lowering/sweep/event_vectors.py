@@ -1,7 +1,8 @@
 """Windows that see few rows at the events of a point stream: `LANES` events at once.
 
 Events last a tick each, so a window of a few ticks has as many rows at most, just
-before the event; of others the newest row alone matters. Each lane has an event; the
+before the event. So has any where few rows lie together; of others the newest row alone
+matters. Each lane has an event; the
 rows at a distance from the events of all lanes are a vector, and their times mask those
 in the windows. No state goes from one event to the next.
 """
@@ -9,6 +10,7 @@ in the windows. No state goes from one event to the next.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from tiltpy.abi.layouts import Layout
 from tiltpy.aggregates.aggregate import State, lift_where, name_state
 from tiltpy.aggregates.built_in import aggregate_for
 from tiltpy.aggregates.central_moments import uses_masked_variance
@@ -58,11 +60,11 @@ Scans = Mapping[Window, RunningWindow]
 """Windows that fold on, with a state for each lane."""
 
 
-def _depth(window: Window, advance: Advance) -> int:
+def _depth(window: Window, advance: Advance, layout: Layout) -> int:
     """Count the rows before an event that a window may have; -1: the one after."""
     if sees_row_after(window, advance):
         return -1
-    return 1 if sees_row_before(window, advance) else depth(window)
+    return 1 if sees_row_before(window, advance) else depth(window, layout)
 
 
 class EventVectors:
@@ -84,7 +86,7 @@ class EventVectors:
         _, windows = references(definition)
         scanned = {window.window for window in running}
         self.depths = {
-            window: _depth(window, advances[window])
+            window: _depth(window, advances[window], rows.layout)
             for window in windows
             if window not in scanned
         }

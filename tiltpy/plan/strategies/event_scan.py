@@ -284,14 +284,13 @@ def _fits_vectors(
         or sees_row_after(window, advances[window])
     }
     folded = [window for window in windows if window not in beside]
-    most = _most_rows(folded, facts.costs)
+    depths = [depth(each, facts.objects[each.object].layout) for each in folded]
+    most = _most_rows(depths, facts.costs)
     return (
         all(point.offset == 0 for point in points)
         and len({p.object for p in points} | {w.object for w in windows}) == 1
-        and all(
-            window.is_fixed and window.end <= 0 and depth(window) <= most
-            for window in folded
-        )
+        and all(window.is_fixed and window.end <= 0 for window in folded)
+        and all(rows <= most for rows in depths)
         and all(
             node.reduction in FOLDS or node.window in beside or node.window in lanes
             for node in reductions(definition)
@@ -300,9 +299,9 @@ def _fits_vectors(
     )
 
 
-def _most_rows(windows: Iterable[Window], costs: Costs) -> int:
+def _most_rows(depths: Iterable[int], costs: Costs) -> int:
     """Bound the rows that vectors of events may read of each window, folded anew."""
-    few = sum(map(depth, windows)) <= costs.event_reads
+    few = sum(depths) <= costs.event_reads
     return costs.event_rows if few else costs.dense_event_rows
 
 
@@ -322,9 +321,10 @@ def sees_row_after(window: Window, advance: Advance) -> bool:
     return advance is Advance.NEXT and window.start == 0
 
 
-def depth(window: Window) -> int:
-    """Count the rows before an event that may be in its window."""
-    return -window.start - 1
+def depth(window: Window, layout: Layout) -> int:
+    """Count the rows before an event, one of them, that may be in its window."""
+    ticks = -window.start - 1
+    return ticks if layout.together is None else min(ticks, layout.together - 1)
 
 
 def prefers_events(
@@ -352,8 +352,11 @@ def prefers_events(
     if not windows or layout.time is TimeLayout.SAMPLED:
         return False
     folded = [w for w in windows if not _shows_row_before(definition, point, w)]
-    most = _most_rows(folded, costs) if apart else costs.dense_event_rows
-    if all(_is_short(definition, point, window, most) for window in folded):
+    depths = [depth(window, layout) for window in folded]
+    most = _most_rows(depths, costs) if apart else costs.dense_event_rows
+    if all(rows <= most for rows in depths) and all(
+        _folds_rows(definition, point, window) for window in folded
+    ):
         return True
     longest = max(window.end - window.start for window in windows)
     if not apart:
@@ -376,15 +379,12 @@ def _shows_row_before(
     )
 
 
-def _is_short(
-    definition: TemporalExpr, point: CutPoint, window: Window, most: int
-) -> bool:
-    """Decide whether a window of events has few ticks, and folds in vectors of them."""
+def _folds_rows(definition: TemporalExpr, point: CutPoint, window: Window) -> bool:
+    """Decide whether a window of events, if it is short, folds in vectors of them."""
     over = [node for node in reductions(definition) if node.window == window]
     return (
         (window.object, point.offset) == (point.object, 0)
         and window.is_fixed
         and window.end <= 0
-        and depth(window) <= most
         and all(node.reduction in FOLDS for node in over)
     )

@@ -46,10 +46,13 @@ LONGEST = 1 << 60
 """The ticks of all time ranges of a batch, at most."""
 
 
-def concatenated_layout(buffer: SnapshotBuffer) -> Layout:
-    """Describe the rows of an input once they are concatenated."""
+def concatenated_layout(buffer: SnapshotBuffer, most: int | None = None) -> Layout:
+    """Describe the rows of an input once they are concatenated, at `most` of a key."""
     return replace(
-        buffer.abi_layout(), time=_time_layout(buffer), points=_are_points(buffer)
+        buffer.abi_layout(),
+        time=_time_layout(buffer),
+        points=_are_points(buffer),
+        together=most,
     )
 
 
@@ -252,11 +255,12 @@ class KeyShifts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Concatenation:
-    """The kernel for concatenated keys, and what it reads of all keys.
+    """The kernels for concatenated keys, and what they read of all keys.
 
     `offsets` count the rows of all inputs before each key, and all.
     """
 
+    compile_for: Callable[[Mapping[str, Layout]], Kernels]
     kernels: Kernels
     plan: KeyConcatenation
     inputs: Mapping[str, Groups]
@@ -296,14 +300,31 @@ class Concatenation:
                     return Refusal(f"rows of ~{name} may hold without end")
         first, *others = (rows.offsets for rows in groups.values())
         offsets = sum(others, first) if others else first
-        return Concatenation(kernels, plan, groups, offsets, request, strings)
+        return Concatenation(
+            compile_for, kernels, plan, groups, offsets, request, strings
+        )
+
+    def _kernels(self, most: int | None) -> Kernels:
+        """Choose the kernels for keys of so many rows at most, if that is known."""
+        if most is None:
+            return self.kernels
+        return self.compile_for(
+            {
+                name: concatenated_layout(rows.buffer, most)
+                for name, rows in self.inputs.items()
+            }
+        )
 
     def run(
-        self, keys: I64Array, scratch: ScratchArrays
+        self, keys: I64Array, scratch: ScratchArrays, most: int | None
     ) -> dict[str, KeySnapshots] | None:
-        """Compute the outputs of successive keys; None if there is no time enough."""
+        """Compute the outputs of successive keys; None if there is no time enough.
+
+        Each has so many rows at `most`, if that is known.
+        """
         first, stop = int(keys[0]), int(keys[-1]) + 1
-        query = self.kernels.query
+        kernels = self._kernels(most)
+        query = kernels.query
         inputs = {n: rows.view(first, stop) for n, rows in self.inputs.items()}
         domains = {}
         count = stop - first
@@ -312,7 +333,9 @@ class Concatenation:
             assert definition is not None
             seen = [inputs[source] for source, _ in sources]
             domains[name] = key_domains(definition.tdom, seen, count, self.request)
-        reach, precision = self.plan.reach, self.plan.precision
+        reach = self.plan.reach
+        # Few rows are folded anew, in no blocks.
+        precision = self.plan.precision if most is None else self.plan.grid
         shifts = KeyShifts.of(inputs.values(), domains.values(), reach, precision)
         if shifts is None:
             return None
@@ -321,7 +344,7 @@ class Concatenation:
             for name, groups in inputs.items()
         }
         shifted = {n: shifts.shift(each, reach) for n, each in rows.items()}
-        kernel = self.kernels.sweep()
+        kernel = kernels.sweep()
         loops = {
             loop.name: loop for loop in kernel.signature.loops if loop.name in domains
         }

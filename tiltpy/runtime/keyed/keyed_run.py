@@ -172,6 +172,9 @@ class KeyedRun:
         yield f"keys as runs of their own: {alone:,}"
         if joined:
             yield f"keys concatenated in time: {sum(len(t.keys) for t in joined):,}"
+            few = sum(len(task.keys) for task in joined if task.few)
+            if few:
+                yield f"    of few rows, in vectors of events: {few:,}"
         elif are_many(batched, self._loops, self.costs):
             refusal, reason = self.concatenation, "they have many rows"
             if isinstance(refusal, Refusal):
@@ -221,7 +224,8 @@ class KeyedRun:
             first, stop = keys.first, keys.stop
             if keys.concatenated:
                 rows = int(offsets[stop] - offsets[first])
-                yield KeyTask(self.keys.numbers[first:stop], False, rows, True)
+                numbers = self.keys.numbers[first:stop]
+                yield KeyTask(numbers, False, rows, True, keys.few)
             elif stop - first == self.count:
                 yield from self.plan_apart()
             else:
@@ -324,7 +328,7 @@ class KeyedRun:
     def compute(self, task: KeyTask, workers: int) -> Pieces:
         """Compute the keys of a task."""
         if task.concatenated:
-            return self._concatenate(task.keys)
+            return self._concatenate(task.keys, few=task.few)
         subset = self._subsets.get(task.subset)
         if subset is None:
             made = self._task_apart(task, workers)
@@ -332,17 +336,21 @@ class KeyedRun:
         local = replace(task, keys=task.keys - task.subset)
         return shift_keys(subset.compute(local, workers), task.subset)
 
-    def _concatenate(self, keys: I64Array) -> Pieces:
-        """Compute successive keys: concatenated, if there is time enough for all."""
+    def _concatenate(self, keys: I64Array, *, few: bool) -> Pieces:
+        """Compute successive keys: concatenated, if there is time enough for all.
+
+        They may all have `few` rows.
+        """
         concatenation = self.concatenation
         assert not isinstance(concatenation, Refusal)
-        made = concatenation.run(keys, self.scratch.arrays)
+        most = self.costs.few_rows if few else None
+        made = concatenation.run(keys, self.scratch.arrays, most)
         if made is not None:
             return {name: [snapshots] for name, snapshots in made.items()}
         middle = len(keys) // 2
         if are_many(middle, self._loops, self.costs):
             halves = keys[:middle], keys[middle:]
-            pieces = [self._concatenate(half) for half in halves]
+            pieces = [self._concatenate(half, few=few) for half in halves]
         else:
             first = int(keys[0])
             subset = self._subset(first, first + len(keys))
