@@ -16,14 +16,25 @@ from tiltpy.aggregates.aggregate import (
     name_state,
     variables_of,
 )
+from tiltpy.aggregates.built_in import COUNT, short_count
 from tiltpy.aggregates.window_elements import Track
 from tiltpy.emit.builder import Block
 from tiltpy.emit.output_arrays import OutputArrays, pack_snapshots
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.emit.values import LoopValue, Reading, lower_expr
 from tiltpy.ir.nodes import At, Reduce, TemporalExpr
-from tiltpy.loops.build import FALSE, TRUE, add, conj, disj, i64, select
-from tiltpy.loops.nodes import Earlier, Extract, LExpr, Splat, Var
+from tiltpy.loops.build import (
+    FALSE,
+    TRUE,
+    add,
+    conj,
+    convert,
+    disj,
+    i64,
+    negate,
+    select,
+)
+from tiltpy.loops.nodes import Earlier, Extract, LExpr, Select, Splat, Var
 from tiltpy.lowering.sweep.running_window import RunningWindow
 from tiltpy.types import BOOL
 
@@ -115,6 +126,17 @@ def _spread(block: Block, restarts: LExpr, by: int) -> LExpr:
     return block.name("restarted", disj(restarts, earlier))
 
 
+def _where(restarts: LExpr, state: LExpr, combined: LExpr) -> LExpr:
+    """Choose the state of a lane that restarts; masks of wide lanes are made once."""
+    match combined:
+        case Select(condition=test, then=earlier, otherwise=own) if own == state:
+            return select(conj(negate(restarts), test), earlier, state)
+        case Select(condition=test, then=own, otherwise=earlier) if own == state:
+            return select(disj(restarts, test), state, earlier)
+        case _:
+            return select(restarts, state, combined)
+
+
 def _scan(
     block: Block,
     track: Track,
@@ -122,7 +144,10 @@ def _scan(
     value: LoopValue,
     restarts: LExpr | None,
 ) -> tuple[Var, ...]:
-    """Combine the state of each lane with those of the lanes before, and before all."""
+    """Combine the state of each lane with those of the lanes before, and before all.
+
+    Those of the lanes alone are counted in the narrowest integers.
+    """
 
     def name(state: State) -> State:
         wide = (Splat(number, number.type) for number in state)
@@ -133,17 +158,20 @@ def _scan(
         if restarts is None:
             return name(combined)
         pairs = zip(state, combined, strict=True)
-        return name(tuple(select(restarts, *pair) for pair in pairs))
+        return name(tuple(_where(restarts, *pair) for pair in pairs))
 
-    state = name(lift_where(block, aggregate, value, value.valid, i64(0)))
+    short = short_count(LANES) if aggregate == COUNT else aggregate
+    state = name(lift_where(block, short, value, value.valid, i64(0)))
     by = 1
     while by < LANES:
         earlier = tuple(
             Earlier(number, neutral, by, number.type)
-            for number, neutral in zip(state, aggregate.identity, strict=True)
+            for number, neutral in zip(state, short.identity, strict=True)
         )
         state = combine(earlier, state)
         if restarts is not None:
             restarts = _spread(block, restarts, by)
         by *= 2
+    kinds = zip(state, aggregate.types, strict=True)
+    state = tuple(convert(number, kind) for number, kind in kinds)
     return variables_of(combine(track.running[aggregate], state))
