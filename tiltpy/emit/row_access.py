@@ -5,6 +5,7 @@ this file of the lowering depends on how `abi` stores the times of each layout.
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from tiltpy.abi.layouts import Layout, TimeLayout
 from tiltpy.abi.signature import LANES
@@ -38,7 +39,8 @@ class ObjectRows:
 
     `in_bounds`: no row past the last is asked for. `derived`: an earlier loop wrote
     them, and the first may have held since ever. `presence`: where struct payloads may
-    be null as a whole, whether each is not.
+    be null as a whole, whether each is not. If there are `events`, the times are those
+    of these rows, from `first` on.
     """
 
     name: str
@@ -55,6 +57,19 @@ class ObjectRows:
     in_bounds: bool = False
     derived: bool = False
     presence: Array | None = None
+    events: "ObjectRows | None" = None
+    first: LExpr = i64(0)
+
+    def at_events(self, events: "ObjectRows", first: LExpr) -> "ObjectRows":
+        """Give the rows the times of others, from the row `first` on."""
+        layout = replace(self.layout, points=events.layout.points)
+        return replace(
+            self, layout=layout, starts=None, ends=None, events=events, first=first
+        )
+
+    def _event(self, row: LExpr) -> LExpr:
+        """Return the row of `events` whose times a row has."""
+        return add(self.first, row)
 
     @property
     def disjoint(self) -> bool:
@@ -73,6 +88,8 @@ class ObjectRows:
 
     def start_at(self, row: LExpr) -> LExpr:
         """The start of an existing row."""
+        if self.events is not None:
+            return self.events.start_at(self._event(row))
         if self.layout.time is TimeLayout.SAMPLED:
             return add(self.start, mul(row, self.period))
         if self.layout.time is TimeLayout.CONTIGUOUS:
@@ -86,6 +103,8 @@ class ObjectRows:
 
     def end_at(self, row: LExpr) -> LExpr:
         """The end of an existing row."""
+        if self.events is not None:
+            return self.events.end_at(self._event(row))
         if self.layout.time is TimeLayout.SAMPLED:
             return add(self.start, mul(add(row, i64(1)), self.period))
         assert self.ends is not None
@@ -93,6 +112,8 @@ class ObjectRows:
 
     def wide_start(self, row: LExpr) -> LExpr:
         """The starts of a vector of existing rows, of which none is the first."""
+        if self.events is not None:
+            return self.events.wide_start(self._event(row))
         match self.layout.time:
             case TimeLayout.SAMPLED:
                 return self.start_at(add(row, Lane(I64)))
@@ -107,6 +128,8 @@ class ObjectRows:
 
     def wide_end(self, row: LExpr) -> LExpr:
         """The ends of a vector of existing rows."""
+        if self.events is not None:
+            return self.events.wide_end(self._event(row))
         if self.ends is None:
             return self.end_at(add(row, Lane(I64)))
         return Wide(self.ends, row, I64)

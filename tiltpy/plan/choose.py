@@ -1,12 +1,13 @@
 """Choosing a strategy for each loop: the most special one that serves."""
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 
 from tiltpy.abi.layouts import Layout
 from tiltpy.costs import Costs
 from tiltpy.errors import TiltError
 from tiltpy.ir.cuts import reads
-from tiltpy.ir.nodes import Query
+from tiltpy.ir.nodes import Query, TemporalExpr
 from tiltpy.plan.facts import object_facts
 from tiltpy.plan.loop_facts import LoopFacts
 from tiltpy.plan.nodes import (
@@ -28,6 +29,7 @@ from tiltpy.plan.strategies.merge_scan import merge_scan
 from tiltpy.plan.strategies.row_halves import row_halves
 from tiltpy.plan.strategies.row_map import row_map
 from tiltpy.plan.strategies.window_algorithms import plan_window
+from tiltpy.types import TDom
 
 Strategy = Callable[[LoopFacts, Operands], LoopPlan | Refusal]
 
@@ -88,6 +90,7 @@ def plan_loops(
             definition.name in read,
             frozenset(disabled),
             costs,
+            _reads_times(query, definition),
             at_events,
         )
         choice = _choose(facts)
@@ -97,6 +100,21 @@ def plan_loops(
                 at_events[choice.name] = events
         choices.append(choice)
     return tuple(choices)
+
+
+ALL_TICKS = TDom()
+
+
+def _reads_times(query: Query, definition: TemporalExpr) -> bool:
+    """Decide whether readers need more of an object's times than those of events."""
+    name = definition.name
+    if name in query.outputs or not definition.tdom.is_infinite:
+        return True
+    readers = [each for each in query.definitions if name in reads(each)]
+    return any(
+        each.tdom != replace(ALL_TICKS, start=each.tdom.start, end=each.tdom.end)
+        for each in readers
+    )
 
 
 def _choose(facts: LoopFacts) -> LoopChoice:

@@ -44,6 +44,8 @@ class LoopFacts:
     is_read: bool
     disabled: frozenset[str]
     costs: Costs
+    times_read: bool = True
+    """Whether its snapshots need times of their own, if it is read."""
     at_events: Mapping[str, str] = field(default_factory=dict)
     """The objects with a snapshot of its own at each event of an input, which it is."""
 

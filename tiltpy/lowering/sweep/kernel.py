@@ -116,7 +116,8 @@ def _append(
         _clip(builder, block, out, count)
     slot = builder.slot(SlotKind.OUT_COUNT, definition.name)
     block.add(WriteSlot(slot, count))
-    return out.rows(block, count)
+    rows = out.rows(block, count)
+    return loop.share_times(block, rows) if isinstance(loop, Sweep) else rows
 
 
 def _unbind(
@@ -132,6 +133,8 @@ def _unbind(
     these are the snapshots that begin or end with it, unless the domain cuts them.
     """
     inner, name = block.inner(), definition.name
+    if rows.events is not None:  # whose bounds are its own
+        return
     assert rows.starts is not None
     assert rows.ends is not None
     if (name, "start") in seen and definition.tdom.start is None:

@@ -151,6 +151,18 @@ class Sweep:
             join_snapshots(block, out, count)
         return count
 
+    def share_times(self, block: Block, rows: ObjectRows) -> ObjectRows:
+        """Give rows that the loop has written the times of its events, if it is dense.
+
+        Its cursor has passed the events in order, and no others since the first.
+        """
+        if self.dense is None:
+            return rows
+        assert isinstance(self.short, EventLoop), "it is dense at events"
+        cursor = self.short.cursor
+        first = block.name(f"{rows.name}.event", sub(cursor.row, rows.count))
+        return rows.at_events(cursor.rows, first)
+
     def _finish(self, block: Block) -> None:
         """Leave the states of the last cell, which the loop may not have visited."""
         reached = self.builder.number(SlotKind.REACHED, self.definition.name)
