@@ -52,6 +52,16 @@ ones that stay open: counts by key, starts, ends, and their numbers among the op
 snapshots of before and then those that were made; at last for each key whether its
 last snapshot goes on behind the domain, and whether that is open.
 """
+JOIN_CELLS = Routine("snapshots of cells by key")
+"""Snapshots of keys from their cells, in matrices with a row of keys for each cell.
+
+How many keys there are, and how many a row has. For each key its place in a row, its
+first cell and the one behind its last, and its time range `(low, high]`. The times
+between cells, one more than those; for each entry of the matrices whether a cell has a
+value, and whether a snapshot begins there anyway. Then what is written, at most a
+snapshot for each cell: starts, ends, the entry of each snapshot's first cell; and the
+counts of the keys.
+"""
 LAY_OUT_KEYS = Routine("time ranges of concatenated keys")
 """Shifts of keys to time ranges behind one another, at multiples of a precision.
 

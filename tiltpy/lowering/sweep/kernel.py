@@ -117,7 +117,9 @@ def _append(
     slot = builder.slot(SlotKind.OUT_COUNT, definition.name)
     block.add(WriteSlot(slot, count))
     rows = out.rows(block, count)
-    return loop.share_times(block, rows) if isinstance(loop, Sweep) else rows
+    if is_read and isinstance(loop, Sweep):
+        return loop.share_times(block, rows)
+    return rows
 
 
 def _unbind(

@@ -11,6 +11,7 @@ from tiltpy.routines.kernels.cut_by_key import build_cut_by_key
 from tiltpy.routines.kernels.cut_heads import build_release
 from tiltpy.routines.kernels.expand_times import build_cells, build_runs
 from tiltpy.routines.kernels.find_steps import build_steps
+from tiltpy.routines.kernels.join_cells import build_join_cells
 from tiltpy.routines.kernels.move_rows import build_gather, build_scatter
 from tiltpy.routines.kernels.place_rows import build_counts, build_places
 from tiltpy.routines.kernels.repeat_numbers import build_repetition
@@ -25,6 +26,7 @@ BUILDERS: Mapping[str, Callable[[], LoopKernel]] = {
     "selected entries": build_selection,
     "snapshots cut by key": build_cut_by_key,
     "snapshots closed by key": build_close,
+    "snapshots of cells by key": build_join_cells,
     "time ranges of concatenated keys": build_layout,
     "times shifted by key": partial(build_shifts, points=False),
     "points shifted by key": partial(build_shifts, points=True),

@@ -328,7 +328,8 @@ class KeyedRun:
     def compute(self, task: KeyTask, workers: int) -> Pieces:
         """Compute the keys of a task."""
         if task.concatenated:
-            return self._concatenate(task.keys, few=task.few)
+            most = self.costs.few_rows if task.few else None
+            return self._concatenate(task.keys, most)
         subset = self._subsets.get(task.subset)
         if subset is None:
             made = self._task_apart(task, workers)
@@ -336,21 +337,20 @@ class KeyedRun:
         local = replace(task, keys=task.keys - task.subset)
         return shift_keys(subset.compute(local, workers), task.subset)
 
-    def _concatenate(self, keys: I64Array, *, few: bool) -> Pieces:
+    def _concatenate(self, keys: I64Array, most: int | None) -> Pieces:
         """Compute successive keys: concatenated, if there is time enough for all.
 
-        They may all have `few` rows.
+        Each has so many rows at `most`, if that is known.
         """
         concatenation = self.concatenation
         assert not isinstance(concatenation, Refusal)
-        most = self.costs.few_rows if few else None
         made = concatenation.run(keys, self.scratch.arrays, most)
         if made is not None:
             return {name: [snapshots] for name, snapshots in made.items()}
         middle = len(keys) // 2
         if are_many(middle, self._loops, self.costs):
             halves = keys[:middle], keys[middle:]
-            pieces = [self._concatenate(half, few=few) for half in halves]
+            pieces = [self._concatenate(half, most) for half in halves]
         else:
             first = int(keys[0])
             subset = self._subset(first, first + len(keys))

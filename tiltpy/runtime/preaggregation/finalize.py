@@ -11,15 +11,16 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from tiltpy.abi.layouts import TimeLayout
 from tiltpy.abi.slots import SlotKind
 from tiltpy.lean_dataclass import dataclass
+from tiltpy.routines.catalogue import JOIN_CELLS
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
 from tiltpy.runtime.arrays.pool import Array, ThreadScratch
 from tiltpy.runtime.arrays.snapshot_buffer import Column, pack_validity
 from tiltpy.runtime.concurrency.workers import map_portions, map_shared
 from tiltpy.runtime.execution.call_table import CallTable
 from tiltpy.runtime.execution.kernel import Kernel
+from tiltpy.runtime.execution.key_domains import EARLIEST, LATEST
 from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.preaggregation.pane_states import Matrices, PaneCalls, TimeGrid
 from tiltpy.types import TDom, Type, columns
@@ -38,11 +39,16 @@ class PaneSnapshots:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Events:
-    """Keys that have events, the first event's start, and the last pane's end."""
+    """Keys that have events, the first event's start, and the last pane's end.
+
+    And the first and the last pane with any, counted from the first of all.
+    """
 
     keys: I64Array
     starts: Times
     ends: Times
+    first: I64Array
+    last: I64Array
 
 
 class PaneAggregate:
@@ -83,12 +89,13 @@ class PaneAggregate:
         """The keys for which something is wanted, some at a time."""
         events = self.events()
         starts, ends = self._domains(events)
+        keys, first, last = events.keys, *self._edge_cells(events, starts, ends)
         wanted = starts < ends
-        keys, starts, ends = events.keys[wanted], starts[wanted], ends[wanted]
+        if not wanted.all():
+            keys, starts, ends = keys[wanted], starts[wanted], ends[wanted]
+            first, last = first[wanted], last[wanted]
         if not len(keys):
             return
-        first = np.clip(self.cells.numbers(starts + 1), self.low, self.high)
-        last = np.clip(self.cells.numbers(ends), self.low, self.high)
         cells = self.matrices.costs.block_cells
         step = max(1, cells // (int(last.max()) + 1 - int(first.min())))
         begin = 0
@@ -96,6 +103,33 @@ class PaneAggregate:
             rows = slice(begin, int(keys.searchsorted(keys[begin] + step)))
             begin = rows.stop
             yield _Block(keys[rows], starts[rows], ends[rows], first[rows], last[rows])
+
+    def _edge_cells(
+        self, events: Events, starts: Times, ends: Times
+    ) -> tuple[I64Array, I64Array]:
+        """Find the first and the last cell of each key's domain.
+
+        Domains mostly begin in a key's first pane, which is in one cell, and end with
+        the cell of its last: then the cells of panes are looked up.
+        """
+        start, end = self.request.limits(self.tdom)
+        panes = self._pane_edges()
+        if start is None and self.firsts is None:
+            first = self._clip(panes[:-1] + 1)[events.first]
+        else:
+            first = self._clip(starts + 1)
+        last = self._clip(panes[1:])[events.last] if end is None else self._clip(ends)
+        return first, last
+
+    def _clip(self, ticks: Times) -> I64Array:
+        """Return the cells of some ticks, or the nearest ones that see a pane."""
+        return np.clip(self.cells.numbers(ticks), self.low, self.high)
+
+    def _pane_edges(self) -> Times:
+        """Return where panes start, and where the last one ends."""
+        matrices = self.matrices
+        numbers = matrices.panes.first + np.arange(len(matrices.panes) + 1)
+        return matrices.grid.starts(numbers)
 
     @property
     def cells_in_all(self) -> int:
@@ -108,10 +142,11 @@ class PaneAggregate:
         """Describe the events of each key that has any."""
         first, last = self._panes()
         keys = np.flatnonzero(last >= 0)
-        ends = self.matrices.grid.ends(self.matrices.panes.first + last[keys])
-        if self.firsts is not None:
-            return Events(keys, self.firsts[keys], ends)
-        return Events(keys, self._starts(first, keys), ends)
+        every = len(keys) == len(last)
+        firsts, lasts = (first, last) if every else (first[keys], last[keys])
+        ends = self._pane_edges()[1:][lasts]
+        starts = self._starts(firsts) if self.firsts is None else self.firsts
+        return Events(keys, starts if every else starts[keys], ends, firsts, lasts)
 
     def _panes(self) -> tuple[I64Array, I64Array]:
         """The first and the last pane in which each key has an event, or -1."""
@@ -153,57 +188,49 @@ class PaneAggregate:
             first[new] = low + there.argmax(axis=0)[new]
             last[any_there] = high - 1 - there[::-1].argmax(axis=0)[any_there]
 
-    def _starts(self, first: I64Array, keys: I64Array) -> Times:
-        """Return the start of each key's first event, which is in that pane."""
-        panes = np.flatnonzero(np.bincount(first[keys]))
+    def _starts(self, first: I64Array) -> Times:
+        """Return the start of each key's first event.
+
+        `first` are the panes with the first events of those keys that have any.
+        """
+        panes = np.flatnonzero(np.bincount(first))
         bounds = self.matrices.panes.rows
         sizes = bounds[panes + 1] - bounds[panes]
         parts = np.cumsum(sizes) // self.matrices.costs.searched_rows
         cuts = np.flatnonzero(np.diff(parts)) + 1
 
-        def find(searched: I64Array) -> I64Array:
-            """Find the first row of each key in some panes; the last row if none."""
-            found = np.full(len(first), self.matrices.rows.n - 1)
-            counts = bounds[searched + 1] - bounds[searched]
-            ahead = np.repeat(bounds[searched] - np.cumsum(counts) + counts, counts)
-            rows = (ahead + np.arange(counts.sum()))[
-                ::-1
-            ]  # so that the first one stays
-            rows = rows[self._are_events(rows)]
-            found[self._codes(rows)] = rows
+        def find(searched: I64Array) -> Times:
+            """Find the first start of each key in some panes; `LATEST` if none."""
+            found = np.full(self.matrices.keys.count, LATEST)
+            runs = np.split(searched, np.flatnonzero(np.diff(searched) > 1) + 1)
+            for run in reversed(runs):
+                rows = slice(int(bounds[run[0]]), int(bounds[run[-1] + 1]))
+                codes, starts = self._codes(rows), self._starts_of(rows)
+                there = self._are_events(rows)
+                # Backwards, so that the first one stays.
+                found[codes[there][::-1]] = starts[there][::-1]
             return found
 
-        row_of = reduce(np.minimum, map_shared(find, np.split(panes, cuts)))
-        starts: Times = self._starts_of(row_of[keys])
+        starts: Times = reduce(np.minimum, map_shared(find, np.split(panes, cuts)))
         return starts
 
-    def _are_events(self, rows: I64Array) -> BoolArray | slice:
-        """Return which rows are events."""
+    def _are_events(self, rows: slice) -> BoolArray | slice:
+        """Return which of some rows are events."""
         if not self.matrices.aggregation.nulls:
             return slice(None)
         (column,) = self.matrices.rows.columns
-        assert column.validity is not None
-        places = column.offset + rows
-        bits = column.validity[places >> 3] >> (places & 7).astype(np.uint8)
-        there: BoolArray = (bits & 1).astype(np.bool_)
-        return there
+        return column.valid(rows.stop)[rows.start :]
 
-    def _codes(self, rows: I64Array) -> I64Array:
+    def _codes(self, rows: slice) -> I64Array:
         keys = self.matrices.keys
-        codes: I64Array = keys.values[rows].astype(np.int64) - keys.least
+        codes: I64Array = keys.values[rows].astype(np.int64)
+        codes -= keys.least
         return codes
 
-    def _starts_of(self, rows: I64Array) -> Times:
+    def _starts_of(self, rows: slice) -> Times:
         """Return the starts of some rows."""
         buffer = self.matrices.rows
-        if buffer.layout is TimeLayout.SAMPLED:
-            starts: Times = buffer.start + rows * buffer.period
-        elif buffer.starts is not None:
-            starts = buffer.starts[rows]
-        else:
-            assert buffer.ends is not None
-            starts = np.where(rows > 0, buffer.ends[rows - 1], buffer.start)
-        return starts
+        return buffer.slice(rows.start, rows.stop).times()[0]
 
     def _domains(self, events: Events) -> tuple[Times, Times]:
         """Return the domain of the output for each key, as for one without keys."""
@@ -211,7 +238,8 @@ class PaneAggregate:
         count = len(events.keys)
         starts = events.starts if start is None else np.full(count, start)
         if end is None:
-            return starts, self.cells.ends(self.cells.numbers(events.ends))
+            cells = self.cells.numbers(self._pane_edges()[1:])
+            return starts, self.cells.ends(cells)[events.last]
         return starts, np.full(count, end)
 
     # Cells and snapshots
@@ -221,32 +249,27 @@ class PaneAggregate:
         low, high = block.low, block.high
         keys, starts, ends = block.keys, block.starts, block.ends
         made = self._make(int(keys[0]), int(keys[-1]) + 1, low, high)
-        places = keys - keys[0]
-        cells = np.arange(low, high)
-        inside = (cells >= block.first[:, None]) & (cells <= block.last[:, None])
-        covered = made.covered.T[places] & inside
-        begins = covered.copy()
-        begins[:, 1:] &= made.begins.T[places, 1:] | ~covered[:, :-1]
-        final = covered.copy()
-        final[:, :-1] &= begins[:, 1:] | ~covered[:, 1:]
-        counts = begins.sum(axis=1)
-        row = np.repeat(np.arange(len(keys)), counts)
-        cell = np.flatnonzero(begins) - row * len(cells)
-        final_cell = np.flatnonzero(final) - row * len(cells)
         edges = self.cells.starts(np.arange(low, high + 1))
-        start = np.maximum(edges[cell], starts[row])
-        end = np.minimum(edges[final_cell + 1], ends[row])
         # What is beyond these cells is as they are.
-        np.copyto(start, starts[row], where=cell + low == self.low)
-        np.copyto(end, ends[row], where=final_cell + low == self.high)
-        entry = cell * made.width + places[row]
-        payload = tuple(
-            Column(values[entry], pack_validity(there[entry]))
-            if there is not None
-            else Column(values[entry])
-            for values, there in made.columns
+        if low == self.low:
+            edges[0] = EARLIEST
+        if high - 1 == self.high:
+            edges[-1] = LATEST
+        most = int((block.last - block.first).sum()) + len(keys)
+        made_starts, made_ends, entries = (np.empty(most, np.int64) for _ in range(3))
+        counts = np.empty(len(keys), np.int64)
+        JOIN_CELLS(
+            *(len(keys), made.width),
+            *(keys - keys[0], block.first - low, block.last - low + 1, starts, ends),
+            *(edges, made.covered, made.begins),
+            *(made_starts, made_ends, entries, counts),
         )
-        return PaneSnapshots(keys, counts, start, end, payload)
+        total = int(counts.sum())
+        start, end = (
+            each[:total].copy() if 2 * total < most else each[:total]
+            for each in (made_starts, made_ends)
+        )
+        return PaneSnapshots(keys, counts, start, end, made.payload(entries[:total]))
 
     def _make(self, low_key: int, high_key: int, low: int, high: int) -> "_Cells":
         """Have the kernel make the cells of some keys."""
@@ -265,11 +288,10 @@ class PaneAggregate:
             table.put_apart(slot)
         table.fill()
         table.run_in_order(self.scratch.arrays)
-        name, shape = self.matrices.name, (high - low, width)
+        name = self.matrices.name
 
         def flags(kind: SlotKind) -> BoolArray:
-            array = table.arrays[kind, name, 0].array
-            return array[:size].view(np.bool_).reshape(shape)
+            return table.arrays[kind, name, 0].array[:size].view(np.bool_)
 
         payload = []
         for number in range(len(columns(self.type))):
@@ -318,3 +340,12 @@ class _Cells:
     covered: BoolArray
     begins: BoolArray
     columns: tuple[tuple[Array, Array | None], ...]
+
+    def payload(self, entries: I64Array) -> tuple[Column, ...]:
+        """Take the values of some entries."""
+        made = []
+        for values, there in self.columns:
+            valid = None if there is None else there[entries].view(np.bool_)
+            validity = None if valid is None else pack_validity(valid)
+            made.append(Column(values[entries], validity))
+        return tuple(made)
