@@ -9,16 +9,19 @@ import pytest
 
 import tiltpy as tilt
 from tests.compiled import Setting
+from tests.costs import costing
 from tests.random.grids import random_grid_setting
 from tests.random.queries import Case
 from tests.random.sample_gaps import random_gap_case, random_hop_case
 from tests.semantics.test_properties import check
 from tiltpy.aggregates.aggregate import Aggregate, State
+from tiltpy.costs import RunCosts
 from tiltpy.emit.builder import Block
 from tiltpy.emit.values import LoopValue
 from tiltpy.frontend.parse import parse
 from tiltpy.interpreter.evaluate import Event
 from tiltpy.ir.print.query import format_query
+from tiltpy.ir.reductions import Bound
 from tiltpy.lifetimes import Point
 from tiltpy.loops.nodes import LExpr
 from tiltpy.lowering.vector.carried_values import CarriedValue
@@ -41,13 +44,18 @@ def check_case(case: Case, seed: int) -> None:
 def count_carried(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The values that vectors carry from now on: `first`, `last`, or their bounds."""
     carried: list[str] = []
-    window = CarriedValue.window
+    window, find_bound = CarriedValue.window, CarriedValue.find_bound
 
     def count(self: CarriedValue, block: Block, cells: int) -> LoopValue:
-        carried.append(self.bound or self.side)
+        carried.append(self.side if self.has_numbers else "cell")
         return window(self, block, cells)
 
+    def count_bound(self: CarriedValue, block: Block, bound: Bound) -> LoopValue:
+        carried.append(bound)
+        return find_bound(self, block, bound)
+
     monkeypatch.setattr(CarriedValue, "window", count)
+    monkeypatch.setattr(CarriedValue, "find_bound", count_bound)
     return carried
 
 
@@ -96,6 +104,57 @@ def test_bounds_of_gaps_are_carried(gap: int, monkeypatch: pytest.MonkeyPatch) -
         case = Case(query, {"x": events}, None, None, {})
         assert check(case, Setting(vector=True, nulls="samples"), exact=True) is None
     assert {"start", "end", "first", "last"} <= set(carried)
+
+
+BOUNDS = """
+reduction ended(v: bool, start, end) {
+    init = -9223372036854775808  acc = max(state, end)  merge = max(a, b)
+    result = state
+}
+reduction begun(v: bool, start, end) {
+    init = 9223372036854775807  acc = min(state, start)  merge = min(a, b)
+    result = state
+}
+input x : { a: f64, b: i32 } sampled 3
+t = TDom(-∞, ∞, 3)
+~o[t] = {
+    a = last(v.a for v in ~x[t-27 : t])
+    ended_a = ended(true for v in ~x[t-27 : t] if v.a != φ)
+    ended_b = ended(true for v in ~x[t-27 : t] if v.b != φ)
+    begun_b = begun(true for v in ~x[t : t+60] if v.b != φ)
+    b = first(v.b for v in ~x[t : t+60])
+    positive = begun(true for v in ~x[t-6 : t+9] if v.b > 0)
+    return { a = a, ended_a = ended_a, ended_b = ended_b, begun_b = begun_b, b = b,
+             positive = positive }
+}
+output ~o
+"""
+
+
+@pytest.mark.parametrize("lost", [0.03, 0.5, 0.97])
+def test_bounds_are_of_the_values_that_they_are_beside(
+    lost: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of `a` are found with its values; those of `b` are not those of `a`."""
+    carried = count_carried(monkeypatch)
+    draws = np.random.default_rng(7)
+    columns = {
+        name: pa.array(
+            draws.integers(-9, 9, 700).astype(kind), mask=draws.random(700) < lost
+        )
+        for name, kind in (("a", "f8"), ("b", "i4"))
+    }
+    samples = tilt.sampled(pa.table(columns), start=-30, period=3)
+    whole, swept = (
+        tilt.parse(BOUNDS, options=costing(run=RunCosts(vector_rows=rows)))
+        .run(x=samples)
+        .to_arrow()
+        for rows in (0, 1 << 40)
+    )
+    assert whole.equals(swept)
+    assert sorted(carried) == sorted(
+        ["last", "end", "cell", "end", "first", "start", "cell", "start"]
+    )
 
 
 @pytest.mark.parametrize("batch", range(RANDOM // BATCH))

@@ -53,6 +53,7 @@ class LaneView:
         """The cell after the counter's from which on windows read a stored object."""
         self.tile = Block(builder)
         self.first: LExpr = i64(0)
+        self.snapshots: dict[tuple[str, int, bool], LoopValue] = {}
         self.divisions: dict[tuple[CellMap, LExpr], tuple[Var, Var]] = {}
 
     def enter(self, tile: Block, first: LExpr) -> None:
@@ -61,6 +62,8 @@ class LaneView:
 
     def turn_to(self, block: Block, cell: LExpr, reader: TemporalExpr) -> None:
         """Go on with another definition; `cell` counts the first lane's cell."""
+        if block is not self.block:
+            self.snapshots.clear()
         self.block, self.cell, self.reader = block, cell, reader
         self.lag = self.plan.lags[reader.name]
 
@@ -185,10 +188,13 @@ class LaneView:
         """The times at which it and those after it begin."""
         return self.starts_of(name, add(self.cell, i64(after)))
 
-    def starts_of(self, name: str, cell: LExpr) -> LExpr:
-        """The times at which a cell, counted as the counter does, and others begin."""
+    def starts_of(self, name: str, cell: LExpr, cells: LExpr | None = None) -> LExpr:
+        """The times at which a cell, counted as the counter does, and others begin.
+
+        Or those of other `cells` than the ones behind it, as far as they are from it.
+        """
         period = self.plan.geometry.axes[name].period
-        return add(self._start(name, cell), mul(Lane(I64), i64(period)))
+        return add(self._start(name, cell), mul(cells or Lane(I64), i64(period)))
 
     def row(self, name: str, after: int) -> LExpr:
         """The row of a sampled input that is the cell after the counter's."""
@@ -217,12 +223,8 @@ class LaneView:
         """
         if isinstance(at, CellIndex):
             snapshot = self.stored[name].value(block, at)
-        elif self.streams_here(name):
-            snapshot = self.streams[name].value(block, self._back(name, at))
         else:
-            base = block.name("base", self._cells(name, at).base)
-            snapshot = self.stored[name].value(block, CellIndex(base))
-            self._prefetch(name, base)
+            snapshot = self._snapshots(block, name, at)
 
         def leaf(node: object) -> LoopValue:
             assert isinstance(node, Element)
@@ -231,6 +233,21 @@ class LaneView:
         value = lower_expr(block, leaf, element, names)
         valid = block.name("in", conj(snapshot.valid, value.valid))
         return LoopValue(value.type, value.value, valid, value.fields)
+
+    def _snapshots(self, block: Block, name: str, after: int) -> LoopValue:
+        """The payload in a vector of cells after the counter's, read once a round."""
+        key = name, after, self.streams_here(name)
+        if block is self.block and key in self.snapshots:
+            return self.snapshots[key]
+        if self.streams_here(name):
+            snapshot = self.streams[name].value(block, self._back(name, after))
+        else:
+            base = block.name("base", self._cells(name, after).base)
+            snapshot = self.stored[name].value(block, CellIndex(base))
+            self._prefetch(name, base)
+        if block is self.block:
+            self.snapshots[key] = snapshot
+        return snapshot
 
     def certain(self, name: str, element: Expr) -> bool:
         """Decide whether each cell has a snapshot of its own that contributes."""
