@@ -31,10 +31,11 @@ class Aggregate:
     of which neither is the identity, `accumulate` a faster one of a state and that of a
     single snapshot. Over many snapshots the aggregate `wider` rounds less. `ordered`:
     only adjacent ranges may be combined. `idempotent`: ranges may also overlap, and a
-    snapshot may come as often as it has cells. `counted`: the constants in the state of
-    one snapshot are counts. `evict`, of those that are exact, undoes a combine: the
-    state without the second one. Of the components `from_newer` a combine takes those
-    of the newer state.
+    snapshot may come as often as it has cells. The components `counted` are integers
+    that a combine adds up: constants in the state of one snapshot, they are multiples
+    in those of several. `evict`, of those that are exact, undoes a combine: the state
+    without the second one. Of the components `from_newer` a combine takes those of the
+    newer state.
     """
 
     name: str
@@ -46,7 +47,7 @@ class Aggregate:
     wider: "Aggregate | None" = field(default=None, compare=False)
     ordered: bool = False
     idempotent: bool = False
-    counted: bool = False
+    counted: frozenset[int] = field(default=frozenset(), compare=False)
     accumulate: Combine | None = field(default=None, compare=False)
     evict: Combine | None = field(default=None, compare=False)
     from_newer: frozenset[int] = field(default=frozenset(), compare=False)

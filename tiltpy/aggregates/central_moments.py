@@ -54,7 +54,7 @@ def moments_of(order: int, kind: Scalar = F64) -> Aggregate:
         lift,
         combine,
         combine_nonempty=combine_nonempty,
-        counted=True,
+        counted=frozenset({0}),
     )
 
 
@@ -91,7 +91,7 @@ def about_last(count: Scalar) -> Aggregate:
         lift,
         _combine_about,
         ordered=True,
-        counted=True,
+        counted=frozenset({0}),
         from_newer=frozenset({1}),
     )
 

@@ -25,7 +25,7 @@ from tiltpy.ir.reductions import (
 )
 from tiltpy.lean_dataclass import dataclass
 from tiltpy.loops.build import FALSE, TRUE, conj, disj, negate, select
-from tiltpy.loops.nodes import LExpr, Num, Var
+from tiltpy.loops.nodes import Assign, Bin, LExpr, Num, Var
 from tiltpy.types import BOOL, I64, Scalar, Struct, Type
 
 
@@ -108,6 +108,27 @@ class ReductionCode:
             start, end = bounds
             env |= {START: LoopValue(I64, start, TRUE), END: LoopValue(I64, end, TRUE)}
         return self._pack(_lower_clause(block, self.reduction.acc, env))
+
+    def find_counts(self) -> frozenset[int]:
+        """Find the integers of a state that `merge` adds up."""
+        block, kinds = Block(KernelBuilder({})), self.types()
+        older, newer = (
+            tuple(Var(f"{name}.{i}", kind) for i, kind in enumerate(kinds))
+            for name in (OLDER, NEWER)
+        )
+        merged = self.merge(block, older, newer)
+        values: dict[LExpr, LExpr] = {
+            each.var: each.value
+            for each in block.statements
+            if isinstance(each, Assign)
+        }
+        return frozenset(
+            number
+            for number, (a, b, sum_) in enumerate(
+                zip(older, newer, merged, strict=True)
+            )
+            if a.type.is_integer and values.get(sum_) == Bin("+", a, b, a.type)
+        )
 
     def evict(self, block: Block, state: State, value: LoopValue) -> State:
         """The state without its oldest snapshot."""
@@ -309,4 +330,5 @@ def _aggregate(code: ReductionCode, lift: Lift) -> Aggregate:
         combine,
         combine_nonempty,
         ordered=True,
+        counted=frozenset(number + 1 for number in code.find_counts()),
     )

@@ -201,6 +201,35 @@ def test_a_constant_of_every_snapshot(name: str, size: int) -> None:
     grid_run(f"{text}\noutput ~o", {"x": samples(values)}, settings=(GRID,))
 
 
+CONSTANTS = """
+reduction mixed(v: i64) {
+    init = { sum = 0, rows = 0, much = 0, top = 0, power = 1 }
+    acc = {
+        sum = state.sum + v, rows = state.rows + 1,
+        much = state.much + 4611686018427387905, top = max(state.top, 7),
+        power = state.power * 3
+    }
+    merge = {
+        sum = a.sum + b.sum, rows = a.rows + b.rows, much = a.much + b.much,
+        top = max(a.top, b.top), power = a.power * b.power
+    }
+    result = {
+        mean = state.sum // state.rows, rows = state.rows, much = state.much,
+        top = state.top, power = state.power
+    }
+}
+input x : i64
+"""
+
+
+@pytest.mark.parametrize(("size", "nulls"), [(40, True), (133, False)])
+def test_constants_of_user_defined_states(size: int, *, nulls: bool) -> None:
+    """Those that `merge` adds up are constants in blocks, and wrap; others are not."""
+    text = f"{CONSTANTS}~o[t] = mixed(~x[t-{size}:t])\noutput ~o"
+    values = drawn("i32", 420, 5, size, nulls=nulls)
+    grid_run(text, {"x": samples(values)}, settings=(SMALL,))
+
+
 CHAIN = """
 ~sum[t] = sum(~x[t-6 : t])
 ~low[t] = sum(~sum[t-6 : t])

@@ -11,11 +11,10 @@ from collections.abc import Callable
 from tiltpy.abi.signature import LANES
 from tiltpy.aggregates.aggregate import Aggregate, State
 from tiltpy.emit.builder import Block, KernelBuilder
-from tiltpy.loops.build import add, conj, eq, greatest, i64, lt, sub
+from tiltpy.loops.build import add, conj, convert, eq, greatest, i64, lt, sub
 from tiltpy.loops.nodes import (
     Array,
     Bin,
-    Convert,
     LExpr,
     Num,
     Splat,
@@ -24,7 +23,16 @@ from tiltpy.loops.nodes import (
     While,
     Wide,
 )
-from tiltpy.types import F64, I64
+from tiltpy.types import I64, int_range
+
+
+def _multiple(count: Num, times: int) -> Num:
+    """A multiple of a constant; integers wrap."""
+    product = count.value * times
+    if not count.type.is_float:
+        low, high = int_range(count.type)
+        product = (product - low) % (high - low + 1) + low
+    return Num(product, count.type)
 
 
 class Blocks:
@@ -88,15 +96,18 @@ class Blocks:
     def _state(
         self, state: State, component_of: Callable[[int], LExpr], vectors: LExpr
     ) -> State:
-        """A state of that many vectors: constants of one are multiplied (counts)."""
+        """A state of that many vectors: counts of one are multiplied."""
 
-        def several(constant: Num) -> LExpr:
-            if not self.aggregate.counted:
+        def several(component: int, constant: Num) -> LExpr:
+            if component not in self.aggregate.counted:
                 return constant
-            return Bin("*", constant, Convert(vectors, F64), F64)
+            kind = constant.type
+            return Bin("*", constant, convert(vectors, kind), kind)
 
         return tuple(
-            several(value) if isinstance(value, Num) else component_of(component)
+            several(component, value)
+            if isinstance(value, Num)
+            else component_of(component)
             for component, value in enumerate(state)
         )
 
@@ -128,11 +139,11 @@ class Blocks:
         older = self._state(state, suffix, left)
         newer = self._state(state, self._prefix, add(self.number, i64(1)))
         merged = self._merge(both, older, newer)
-        times = self.vectors if self.aggregate.counted else 1
         result: list[LExpr] = []
         for component, value in enumerate(state):
             if isinstance(value, Num):
-                result.append(Num(value.value * times, value.type))
+                counts = component in self.aggregate.counted
+                result.append(_multiple(value, self.vectors) if counts else value)
                 continue
             window = self.builder.fresh("w", value.type)
             whole.set(window, self.prefix[component])

@@ -220,8 +220,11 @@ class WindowFold:
         vectors, rest = divmod(cells, LANES)
         aggregate = self.aggregate.wider or self.aggregate
         whole = self.aggregate.widen(self.level(block, LANES).at(block, 0))
-        if aggregate.ordered:  # other constants than the first may grow with blocks
-            whole = (whole[0], *_in_lanes(whole[1:]))
+        if aggregate.ordered:  # other constants than these may grow with blocks
+            whole = tuple(
+                part if number in (0, *aggregate.counted) else _in_lanes((part,))[0]
+                for number, part in enumerate(whole)
+            )
         if self._nests(vectors):
             nested = NestedBlocks(self.builder, self.name, aggregate, vectors)
             self.blocks.append(nested)
