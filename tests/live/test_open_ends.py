@@ -51,6 +51,10 @@ TOLD = {
     "a chain": X + "~y[t] = ~x[t] - ~x[t-1]\n~o[t] = mean(~y[t-6 : t+1])",
     "both branches": X + "~y[t] = ~x[t] > 0.0 ? ~x[t] : 0.0\n~o[t] = sum(~y[t-4 : t])",
     "given a value": X + "~y[t] = ~x[t] != φ ? 1.0 : 0.0\n~o[t] = sum(~y[t-4 : t])",
+    "the end of a row": "input x : f64 time ts until_next\n"
+    + "g = TDom(-∞, ∞, 4)\n~o[g] = end(~x[g-1])",
+    "the end of a row, through others": "input x : f64 time ts until_next\n"
+    + "~y[t] = end(~x[t-2]) - start(~x[t-2])\n~o[t] = max(~y[t-4 : t])",
     "last rows that all count": X + "~o[t] = count(~x[last 2 : t within 9])",
     "since rows": X
     + "e = Rows(~x)\n~b[e] = ~x[e] > 1.0\n~o[t] = count(~x[since ~b : t])",

@@ -4,13 +4,15 @@ An input is complete through a time if no row to come touches times up to it. A 
 final once every input is complete through the last time that the cell looks at.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import numpy as np
 
 from tiltpy.calendars import cell_numbers, cell_starts
 from tiltpy.errors import QueryError
+from tiltpy.ir.cuts import event_bounds, reads
 from tiltpy.ir.nodes import Query, TemporalExpr
+from tiltpy.ir.rows import row_roots
 from tiltpy.runtime.arrivals.live_source import LiveSource
 from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.incremental.state import OutputProgress
@@ -50,10 +52,29 @@ def find_delay(output: TemporalExpr, boundary: Boundary) -> int:
     return max(0, boundary.ahead.ticks - own)
 
 
+def find_asked_ends(query: Query) -> Mapping[str, frozenset[str]]:
+    """Find the inputs of whose rows each object, or one that it reads, asks for ends.
+
+    Of a row that holds until the next one its end is known when that comes.
+    """
+    roots = row_roots(query)
+    asked: dict[str, frozenset[str]] = {}
+    for definition in query.definitions:
+        own = [
+            roots[node.object]
+            for node in event_bounds(definition)
+            if node.which == "end" and node.object in roots
+        ]
+        others = [asked.get(name, frozenset()) for name in reads(definition)]
+        asked[definition.name] = frozenset(own).union(*others)
+    return asked
+
+
 class OutputClock:
     """Finds up to when an output is final; what that depends on is found once.
 
-    `root` is the input whose rows are its own, if they hold until the next one.
+    `root` is the input whose rows are its own, if they hold until the next one; of rows
+    of the inputs `asked` it needs the ends.
     """
 
     def __init__(
@@ -61,6 +82,7 @@ class OutputClock:
         output: OutputProgress,
         sources: Mapping[str, LiveSource],
         root: LiveSource | None,
+        asked: Collection[str],
         request: Request,
     ) -> None:
         definition, reach = output.definition, output.reach
@@ -71,6 +93,11 @@ class OutputClock:
             (sources[name], find_delay(definition, boundary))
             for name, boundary in reach.items()
         ] or [(source, 0) for source in sources.values()]
+        self._held = [
+            (sources[name], find_delay(definition, reach[name]))
+            for name in asked
+            if name in reach and sources[name].holds
+        ]
         self.end = request.limits(definition.tdom)[1]
         """The end of its domain, if it has one."""
         self.last = None if self.end is None else definition.tdom.ceil(self.end)
@@ -82,6 +109,10 @@ class OutputClock:
         Rows that hold until the next one of all end when that comes.
         """
         time = min([source.watermark - delay for source, delay in self._waits])
+        for source, delay in self._held:
+            stamp = source.tail_stamp
+            if stamp is not None:
+                time = min(time, stamp - source.reader.before - delay)
         high = last_grid_point(self._tdom, time)
         stamp = None if self._root is None else self._root.tail_stamp
         return high if stamp is None else min(high, stamp - 1)

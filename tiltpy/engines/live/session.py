@@ -12,7 +12,11 @@ import numpy as np
 from tiltpy.calendars import end_of_cell
 from tiltpy.engines.engine import Evaluation
 from tiltpy.engines.keyed_engine import KeyedEvaluation
-from tiltpy.engines.live.finality import OutputClock, check_lookahead
+from tiltpy.engines.live.finality import (
+    OutputClock,
+    check_lookahead,
+    find_asked_ends,
+)
 from tiltpy.engines.live.live_inputs import LiveBuffer, LiveKeyedBuffer, open_input
 from tiltpy.engines.live.live_part import LivePart, make_live_part
 from tiltpy.ir.nodes import Query
@@ -113,7 +117,7 @@ class LiveEngine:
         self.is_broken = False
         """True once a call has failed that had taken rows already."""
         self._holds = False
-        """True if rows of a row object hold until the next ones."""
+        """True if rows hold until the next ones, and an output has or asks for ends."""
         self._clocks: dict[str, OutputClock] = {}
         """The clock of each output, which tells what of it is final, from `open` on."""
         self._unread = 0
@@ -326,9 +330,13 @@ class LiveEngine:
             for name, root in self.roots.items()
             if self.sources[root].holds
         }
-        self._holds = bool(roots)
+        asked = find_asked_ends(self.query)
+        held = {name for name, source in self.sources.items() if source.holds}
+        self._holds = bool(roots) or any(held & asked[name] for name in self.outputs)
         self._clocks = {
-            name: OutputClock(output, self.sources, roots.get(name), self.request)
+            name: OutputClock(
+                output, self.sources, roots.get(name), asked[name], self.request
+            )
             for name, output in self.outputs.items()
         }
 
