@@ -16,6 +16,10 @@ QUERIES = {
     "on a grid": "~o[g] = sum(~x[g-900 : g])",
     "a chain": "~a[t] = ~x[t-100] * 2.0\n~o[t] = max(~a[t-700 : t])",
     "values without rows": "~o[t] = count(~x[t-900 : t])",
+    "rows": "e = Rows(~x)\n~o[e] = ~x[e] - sum(~x[e-900 : e])",
+    "all the past": "~o[t] = max(~x[-∞ : t])",
+    "last rows": "~o[t] = sum(~x[last 3 : t within 900])",
+    "the last row": "~o[t] = ~x[last : t within 900]",
     "a timeline": "distinct ~o[t] = sum(~x[t-900 : t]) > 0.0",
 }
 

@@ -17,6 +17,16 @@ HEAD = "input x by k : f64 point\ninput z : f64 point\ng = TDom(-∞, ∞, 10)\n
         ("~o[t] = sum(~x[t-20 : t-3])", [(3, 3)], [(19, 19)]),
         ("~o[g] = sum(~x[g-20 : g])", [(-9, 0)], [(10, 19)]),
         ("~o[t] = sum(~x[t-9 : t]) - ~x[t-9]", [(0, 0), (9, 9)], [(8, 8), (9, 9)]),
+        ("~o[t] = sum(~x[-∞ : t-3])", [(3, 3)], []),
+        ("~o[t] = sum(~x[last 3 : t])", [(0, 0)], []),
+        ("~o[t] = sum(~x[last 3 : t within 9])", [(0, 0)], [(8, 8)]),
+        ("~o[t] = ~x[last : t]", [(0, 0)], []),
+        ("e = Rows(~x)\n~o[e] = ~x[e] + ~z[e]", [(1, 1)], []),
+        (
+            "e = Rows(~x)\n~a[e] = ~x[e] + 1\n~o[t] = sum(~a[t-20 : t])",
+            [(0, 0)],
+            [(19, 19)],
+        ),
         (
             "~a[t] = ~x[t-5]\n~o[t] = max(~a[t-20 : t])",
             [(5, 5), (24, 24)],
@@ -41,11 +51,11 @@ def test_shifts(
     [
         "~o[t] = ~x[t] + f64(t)",
         "~o[t] = ~x[t] * ~z[t]",
-        "~o[t] = sum(~x[-∞ : t])",
-        "~o[t] = sum(~x[last 3 : t])",
+        "~o[t] = ~x[nearest t within 9]",
+        "~b[t] = ~x[t] > 2\n~o[t] = count(~x[since ~b : t])",
         "~a[t] = ~z[t]\n~o[t] = ~x[t] + ~a[t]",
         "h = TDom(5, ∞, 1)\n~a[h] = ~x[h]\n~o[t] = ~a[t]",
-        "e = Rows(~x)\n~o[e] = ~x[e] + 1",
+        "e = Rows(~z)\n~o[e] = ~z[e] + 1",
         "m = TDom(-∞, ∞, calendar(1mo))\n~o[m] = ~x[m]",
     ],
 )

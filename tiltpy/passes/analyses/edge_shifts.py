@@ -10,9 +10,10 @@ reference looks back. So it is known how long nothing changes.
 from collections.abc import Iterator, Mapping, Sequence
 
 from tiltpy.ir.cuts import event_bounds, leaf_cuts
-from tiltpy.ir.nodes import CutPoint, CutTime, CutWindow, Query, TemporalExpr
+from tiltpy.ir.nodes import CutPoint, CutTime, CutWindow, Query, Since, TemporalExpr
+from tiltpy.ir.rows import row_roots
 from tiltpy.plan.key_traits import EdgeShift
-from tiltpy.types import TDom
+from tiltpy.types import ALL_FUTURE, ALL_PAST, TDom
 
 MOST_SHIFTS = 8
 """Shifts of an object that are told apart: more are taken together, by input."""
@@ -22,18 +23,28 @@ Shifts = tuple[EdgeShift, ...]
 def find_edge_shifts(query: Query) -> Mapping[str, Shifts]:
     """Find by how much later than edges of rows by key objects have boundaries.
 
-    Objects that may have others, or others' keys, are left out.
+    Those of a row object are the stamps of its rows. Objects that may have others, or
+    others' keys, are left out.
     """
-    shifts: dict[str, Shifts] = {
-        each.name: (EdgeShift(each.name, "start"), EdgeShift(each.name, "end"))
-        for each in query.inputs
-        if each.keys
+    keyed = {each.name: each for each in query.inputs if each.keys}
+    edges: dict[str, Shifts] = {
+        name: (EdgeShift(name, "start"), EdgeShift(name, "end")) for name in keyed
     }
+    stamps: dict[str, Shifts] = {}
+    roots = row_roots(query)
     for definition in query.definitions:
-        found = _shift_edges(definition, shifts)
+        name, source = definition.name, keyed.get(roots.get(definition.name, ""))
+        if source is not None:
+            edges[name] = edges[source.name]  # each row has its own lifetime
+            if source.lifetime is not None and not definition.tdom.at_ends:
+                before = source.lifetime.before
+                stamps[name] = (EdgeShift(source.name, "start", before, before),)
+            continue
+        found = _shift_edges(definition, edges)
         if found is not None:
-            shifts[definition.name] = _join_many(found)
-    return shifts
+            edges[name] = _join_many(found)
+    objects = {name: edges[name] for name in edges if name not in roots}
+    return objects | stamps
 
 
 def _shift_edges(
@@ -50,20 +61,23 @@ def _shift_edges(
         if isinstance(cut, CutTime):
             return None
         name = cut.object if isinstance(cut, CutPoint) else cut.window.object
-        if name not in known or not _is_fixed(cut):
+        if name not in known or not _follows_edges(cut):
             return None
         for shift in known[name]:
             found.update(dict.fromkeys(_see_edge(shift, cut, tdom)))
     return list(found)
 
 
-def _is_fixed(cut: CutPoint | CutWindow) -> bool:
-    """Tell whether distances from `t` decide alone what a reference sees."""
+def _follows_edges(cut: CutPoint | CutWindow) -> bool:
+    """Tell whether a reference sees another thing only where a row comes or goes."""
     if isinstance(cut, CutPoint):
         return not cut.row
     window = cut.window
-    plain = not (window.look or window.cells or window.by_row)
-    return window.is_fixed and plain and not cut.bounds
+    if window.look not in (None, "last") or window.end == ALL_FUTURE:
+        return False
+    if window.cells is not None or window.by_row or cut.bounds:
+        return False
+    return not isinstance(window.limit, Since)
 
 
 def _see_edge(
@@ -77,11 +91,14 @@ def _see_edge(
     if isinstance(cut, CutPoint):
         yield shift.by(1 - cut.offset - cell, -cut.offset)
         return
-    start, end = cut.window.start, cut.window.end
-    if shift.edge != "end" or shift.is_derived:  # a snapshot comes into the window
-        yield shift.by(1 - end - cell, -end)
-    if shift.edge != "start" or shift.is_derived:  # a snapshot leaves it
-        yield shift.by(-start - cell, -start - 1)
+    window = cut.window
+    moves: list[tuple[int, str]] = [(window.end, window.edge or "start")]
+    if window.start > ALL_PAST:
+        moves.append((window.start, window.edge or "end"))
+    for bound, edge in moves:  # snapshots come into the window, and leave it
+        if shift.is_derived or shift.edge == edge:
+            last = -bound - (edge == "end")
+            yield shift.by(last + 1 - cell, last)
 
 
 def _join_many(shifts: Sequence[EdgeShift]) -> Shifts:

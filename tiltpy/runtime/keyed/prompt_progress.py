@@ -59,7 +59,7 @@ class PromptProgress(KeyProgress):
         What begins at the clock is open as soon as that goes on.
         """
         shifts = self.traits.shifts
-        if shifts is None or self.lasts or clock.high <= clock.low:
+        if shifts is None or self.awaited or clock.high <= clock.low:
             return None
         by_input: dict[str, Times] = {}
         for shift in shifts:
