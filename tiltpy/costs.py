@@ -141,9 +141,11 @@ class KeyCosts(_Thresholds):
     few_rows: int = 1 << 4
     """Rows of each key of a range up to which vectors of events fold its windows anew,
     whatever their length (means of an hour by a million keys)."""
-    joined_batches: int = 4
-    """Batches that share a call, at most: to prepare one takes a quarter of a
-    millisecond (session start by key)."""
+    few_batches: int = 4
+    """Batches of keys of few rows that share a call, however many workers there are."""
+    joined_batches: int = 8
+    """Batches that share a call, at most: to prepare one takes half a millisecond, as
+    the caches then hold other things (sessions, session start by key)."""
     worker_calls: int = 4
     """Calls of batches for each of several workers, at least, if batches are joined."""
     vector_rows: int = 1 << 8

@@ -78,7 +78,7 @@ def plan_key_ranges(
         _each_key_range(offsets, counts, loops, costs),
         attrgetter("concatenated", "few"),
     ):
-        ranges, most = list(some), costs.joined_batches if few else joined
+        ranges, most = list(some), costs.few_batches if few else joined
         for number in range(0, len(ranges), most):
             first, last = ranges[number], ranges[number : number + most][-1]
             yield KeyRange(first.first, last.stop, concatenated, few)
