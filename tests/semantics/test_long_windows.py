@@ -99,6 +99,23 @@ def test_random_cases_reach_guards_and_blocks_of_blocks() -> None:
     assert all(count > 2 for count in reached.values()), reached
 
 
+def test_a_fold_without_a_merge_beside_a_long_window() -> None:
+    text = """
+        input x : f64 sampled 1
+        reduction turns(v: f64) {
+            init = { n = 0 }
+            acc = { n = (state.n + 1) % 5 }
+            result = state.n
+        }
+        ~o[t] = { turns = turns(~x[-∞ : t]), mean = mean(~x[t-50 : t]) }
+        output ~o
+    """
+    query = tilt.parse(text, options=costing(run=RUN, **SMALL))
+    table = query.run(x=tilt.sampled(np.ones(300), 0, 1)).to_arrow()
+    assert table["turns"].to_pylist() == [n % 5 for n in range(1, 301)]
+    assert set(table["mean"].to_pylist()) == {1.0}
+
+
 BITS = {
     "mean": "~o[t] = mean(~x[t-50 : t])",
     "f32": "~o[t] = std(f32(v) for v in ~x[t-90 : t]) + f32(sum(~x[t-30 : t]))",

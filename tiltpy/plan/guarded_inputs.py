@@ -89,8 +89,9 @@ def _cut_elements(reader: TemporalExpr, name: str) -> Iterator[Expr]:
 
 
 def _has_empty_state(query: Query, node: Reduce, cells: CellFacts) -> bool:
-    if node.bounds or node.reduction in WHOLE_WINDOW | READS_ROWS:
+    """Decide whether a reduction has a state of no row; users' merges have none."""
+    user_defined = {reduction.name for reduction in query.reductions}
+    if node.bounds or node.reduction in WHOLE_WINDOW | READS_ROWS | user_defined:
         return False
-    user_reductions = {reduction.name: reduction for reduction in query.reductions}
-    aggregate = narrow_aggregate(node.reduction, node.element.type, user_reductions)
+    aggregate = narrow_aggregate(node.reduction, node.element.type, {})
     return cells.certain(node.element) and aggregate.combine_nonempty is None
