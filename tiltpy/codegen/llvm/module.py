@@ -19,6 +19,7 @@ from tiltpy.codegen.llvm.instructions import HINTS, Instructions
 from tiltpy.codegen.llvm.lanes import Value, widen
 from tiltpy.codegen.llvm.operators import kind_of
 from tiltpy.codegen.llvm.packing import PackMethod, emit_pack
+from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.loops.nodes import (
     Assign,
     Branch,
@@ -72,7 +73,7 @@ def emit_module(
             *outer.lines,
             "}",
             f"define internal void @body({', '.join(parameters)}) noinline "
-            '"prefer-vector-width"="512" {',
+            f'{_stack(body.code)}"prefer-vector-width"="512" {{',
             *body.code.entry,
             *body.code.lines,
             "}",
@@ -80,6 +81,16 @@ def emit_module(
             f"{HINTS}\n",
         ]
     )
+
+
+def _stack(code: Instructions) -> str:
+    """Align the stack to lines of the cache if vectors will be spilled to it.
+
+    By default it is to 16 bytes: by chance, half of the spilled vectors then lie across
+    two lines. It takes a register, which loops with few vectors lack.
+    """
+    vectors = sum(f"<{LANES} x " in line for line in code.lines)
+    return "alignstack(64) " if vectors >= DEFAULT_COSTS.spilled_vectors else ""
 
 
 def _slot(code: Instructions, index: int) -> str:
