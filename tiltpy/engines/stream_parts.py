@@ -13,8 +13,6 @@ from tiltpy.engines.keyed_engine import (
     receive,
 )
 from tiltpy.ir.nodes import Query
-from tiltpy.passes.analyses.edge_shifts import find_edge_shifts
-from tiltpy.passes.analyses.open_ends import find_open_ends
 from tiltpy.passes.pipeline import optimize
 from tiltpy.passes.resolve_boundaries import resolve_boundaries
 from tiltpy.passes.streamed_keys import (
@@ -196,9 +194,7 @@ class KeyedPart:
         self.group = group
         self.engine = self.make_engine(group, request, options, announcement)
         _, optimized = optimize(group.query)[-1]
-        self.traits = find_key_traits(
-            optimized, find_open_ends(group.query), find_edge_shifts(group.query)
-        )
+        self.traits = find_key_traits(optimized)
         self.needs_all_keys = not all(each.sparse for each in self.traits.values())
         self._state: KeyedState | None = None
         self._others: dict[str, UnkeyedSource] = {}

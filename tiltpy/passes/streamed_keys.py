@@ -29,21 +29,14 @@ from tiltpy.ir.rows import row_roots, sees_own_rows
 from tiltpy.ir.traversal import rewrite, sees_more, sees_present, walk
 from tiltpy.ops import WHOLE_WINDOW
 from tiltpy.passes.fold_constants import fold_constants
-from tiltpy.plan.key_traits import EdgeShift, KeyTraits
+from tiltpy.plan.key_traits import KeyTraits
 from tiltpy.types import ALL_FUTURE, ALL_PAST, I64
 
-NO_SHIFTS: Mapping[str, tuple[EdgeShift, ...]] = {}
 
-
-def find_key_traits(
-    query: Query,
-    open_ended: Collection[str] = (),
-    shifts: Mapping[str, tuple[EdgeShift, ...]] = NO_SHIFTS,
-) -> Mapping[str, KeyTraits]:
+def find_key_traits(query: Query) -> Mapping[str, KeyTraits]:
     """Find the traits of the outputs of an optimised query, which all have keys.
 
-    `open_ended` are those of `find_open_ends`, `shifts` of `find_edge_shifts`, for who
-    asks.
+    But for `open_ended` and `shifts`, which only live sessions ask for.
     """
     unkeyed, absent = _find_unkeyed(query)
     dense: set[str] = set()
@@ -56,8 +49,6 @@ def find_key_traits(
             name in dense,
             name not in unkeyed | dense,
             _sees_rows_once(query, name),
-            name in open_ended,
-            shifts.get(name),
         )
         for name in query.outputs
     }

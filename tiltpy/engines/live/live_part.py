@@ -22,6 +22,7 @@ from tiltpy.engines.stream_parts import KeyedPart, UnkeyedPart
 from tiltpy.errors import QueryError, TiltError
 from tiltpy.forks import cached_property
 from tiltpy.ir.print.query import format_query
+from tiltpy.passes.analyses.edge_shifts import find_edge_shifts
 from tiltpy.passes.analyses.open_ends import find_open_ends
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.execution.call_states import CallStates
@@ -105,6 +106,22 @@ class PromptKeyedPart(KeyedPart):
 
     prompt = True
     make_engine = PromptKeyedEngine
+
+    def __init__(
+        self,
+        group: OutputGroup[Kernels],
+        request: Request,
+        options: RunOptions,
+        announcement: Announcement,
+    ) -> None:
+        super().__init__(group, request, options, announcement)
+        open_ended, shifts = find_open_ends(group.query), find_edge_shifts(group.query)
+        self.traits = {
+            name: replace(
+                traits, open_ended=name in open_ended, shifts=shifts.get(name)
+            )
+            for name, traits in self.traits.items()
+        }
 
     def open(self, inputs: Mapping[str, InputSource]) -> None:
         """Take the inputs that the outputs refer to, and check that they can be."""
