@@ -1,5 +1,6 @@
 """Slices of rows, one for each call: of several keys they have nothing in common."""
 
+from dataclasses import replace
 from typing import Any
 
 import hypothesis.strategies as st
@@ -32,6 +33,18 @@ def test_contiguous_rows_cover_the_time_of_their_own_key() -> None:
     assert slices.cover(zero, zero).tolist() == [0] * 4
     one = groups.segment(1)
     assert slice_by_key(one, np.arange(1)).cover(np.array([0]), np.array([3])) == 46
+
+
+def test_rows_that_end_in_order_are_found_behind_a_key_that_ends_later() -> None:
+    """Also where nobody knows that they do."""
+    starts, ends = np.array([80, 90, 4, 8]), np.array([85, 95, 7, 10])
+    heads = np.array([0, 2, 4])
+    buffer = lay_out(starts, ends, (Column(np.zeros(4)),), heads[1:-1])
+    for fifo in (True, False):
+        groups = Groups.of(replace(buffer, fifo=fifo), heads, starts[heads[:-1]])
+        slices = slice_by_key(groups, np.arange(2))
+        first, stop = slices.find_ending(np.array([85, 7]), np.array([99, 12]))
+        assert (first.tolist(), stop.tolist()) == ([1, 1], [2, 2])
 
 
 @given(

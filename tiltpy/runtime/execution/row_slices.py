@@ -153,11 +153,15 @@ class RowSlices(Generic[N]):
         return choose(self.start < time, count, 0)
 
     def _count_ended(self, time: N) -> N:
-        """Count the rows of each slice that end up to a time; of samples maybe more."""
+        """Count the rows of each slice that end up to a time; of samples maybe more.
+
+        They end in order, as rows of other slices before them may not.
+        """
         buffer = self.buffer
         if buffer.layout is TimeLayout.SAMPLED:
             return (time - self.start) // buffer.period
-        return self._search(buffer.ordered_ends(), time, "right")
+        assert buffer.ends is not None
+        return self._search(buffer.ends, time, "right")
 
     def _search(self, times: Times, wanted: N, side: Literal["left", "right"]) -> N:
         """`searchsorted` of a time in the slice of each call."""
