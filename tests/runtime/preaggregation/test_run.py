@@ -255,6 +255,12 @@ SOME_KEYS = {
 }
 
 
+def test_rows_without_any_value_give_nothing() -> None:
+    nothing = pa.nulls(3, pa.int32())
+    frame = pa.table({"k": [1, 2, 1], "ts": [1, 2, 3], "x": nothing})
+    assert both(COUNT, frame).num_rows == 0
+
+
 @pytest.mark.covering(1)
 @pytest.mark.parametrize("keys", SOME_KEYS)
 @pytest.mark.parametrize("order", ["key", "time"])

@@ -193,6 +193,8 @@ class PaneAggregate:
 
         `first` are the panes with the first events of those keys that have any.
         """
+        if not len(first):
+            return np.full(self.matrices.keys.count, LATEST)
         panes = np.flatnonzero(np.bincount(first))
         bounds = self.matrices.panes.rows
         sizes = bounds[panes + 1] - bounds[panes]
