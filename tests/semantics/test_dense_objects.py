@@ -4,20 +4,17 @@ Their times are not written: readers find them at the events. Against the interp
 with every kind of window and reference to them.
 """
 
-from dataclasses import replace
 from random import Random
 
 import pytest
 
-from tests.compare import assert_same
-from tests.compiled import random_setting, run_compiled
-from tests.engines.test_out_of_core import run_streamed
 from tests.random.queries import Case
+from tests.semantics.test_running_vectors import check_points
 from tiltpy.abi.layouts import Layout, TimeLayout
 from tiltpy.compiler.options import CompileOptions
 from tiltpy.compiler.query_kernels import QueryKernels
 from tiltpy.frontend.parse import parse
-from tiltpy.interpreter.evaluate import Event, interpret
+from tiltpy.interpreter.evaluate import Event
 from tiltpy.plan.nodes import EventScan
 
 CASES, DEEPER, STREAMED = 8, 150, 3
@@ -77,15 +74,7 @@ def random_case(seed: int) -> Case:
 @pytest.mark.parametrize("batch", range(4))
 def test_readers_of_dense_objects(batch: int, *, deep: bool) -> None:
     for seed in range(batch, CASES * (DEEPER if deep else 1), 4):
-        case, random = random_case(seed), Random(seed)  # noqa: S311
-        expected = interpret(case.query, case.events, start=case.start, end=case.end)
-        setting = random_setting(random, span=200)
-        setting = replace(setting, points=True, special_shapes=True, nulls=None)
-        run = run_compiled(case, setting)
-        assert_same(run, expected, case.query, exact=True)
-        if seed % STREAMED == 0:
-            run = run_streamed(case, setting, random)
-            assert_same(run, expected, case.query, exact=True)
+        check_points(random_case(seed), seed, streamed=seed % STREAMED == 0)
 
 
 POINTS = Layout(TimeLayout.INTERVALS, (False,), points=True)

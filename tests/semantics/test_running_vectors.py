@@ -52,15 +52,20 @@ def _value(random: Random, scalar: str) -> Value:
     return random.choice(FLOATS)
 
 
+def check_points(case: Case, seed: int, *, streamed: bool) -> None:
+    """Compare a run over point events with the interpreter, and perhaps a stream."""
+    random = Random(seed)  # noqa: S311 - tests, not secrets
+    expected = interpret(case.query, case.events, start=case.start, end=case.end)
+    setting = random_setting(random, span=200)
+    setting = replace(setting, points=True, special_shapes=True, nulls=None)
+    run = run_compiled(case, setting)
+    assert_same(run, expected, case.query, exact=True)
+    if streamed:
+        run = run_streamed(case, setting, random)
+        assert_same(run, expected, case.query, exact=True)
+
+
 @pytest.mark.parametrize("batch", range(4))
 def test_prefix_scans(batch: int, *, deep: bool) -> None:
     for seed in range(batch, CASES * (DEEPER if deep else 1), 4):
-        case, random = random_case(seed), Random(seed)  # noqa: S311
-        expected = interpret(case.query, case.events)
-        setting = random_setting(random, span=200)
-        setting = replace(setting, points=True, special_shapes=True, nulls=None)
-        run = run_compiled(case, setting)
-        assert_same(run, expected, case.query, exact=True)
-        if seed % STREAMED == 0:
-            run = run_streamed(case, setting, random)
-            assert_same(run, expected, case.query, exact=True)
+        check_points(random_case(seed), seed, streamed=seed % STREAMED == 0)

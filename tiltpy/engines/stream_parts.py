@@ -20,6 +20,7 @@ from tiltpy.passes.streamed_keys import (
     find_key_traits,
     has_open_windows,
 )
+from tiltpy.plan.key_traits import KeyTraits
 from tiltpy.runtime.execution.kernel import Kernels
 from tiltpy.runtime.execution.output_group import OutputGroup
 from tiltpy.runtime.execution.run_options import RunOptions
@@ -193,14 +194,18 @@ class KeyedPart:
     ) -> None:
         self.group = group
         self.engine = self.make_engine(group, request, options, announcement)
-        _, optimized = optimize(group.query)[-1]
-        self.traits = find_key_traits(optimized)
+        self.traits = self.find_traits()
         self.needs_all_keys = not all(each.sparse for each in self.traits.values())
         self._state: KeyedState | None = None
         self._others: dict[str, UnkeyedSource] = {}
         self._keyed: dict[str, KeyedInputBuffer] = {}
         self.resumed: Mapping[str, Mapping[str, Boundary]] = {}
         """The needs of outputs of each input where states are kept."""
+
+    def find_traits(self) -> Mapping[str, KeyTraits]:
+        """Find the traits of the outputs."""
+        _, optimized = optimize(self.group.query)[-1]
+        return find_key_traits(optimized)
 
     @property
     def state(self) -> KeyedState:

@@ -32,6 +32,7 @@ from tiltpy.plan.strategies.window_algorithms import plan_window
 from tiltpy.types import TDom
 
 Strategy = Callable[[LoopFacts, Operands], LoopPlan | Refusal]
+ALL_TICKS = TDom()
 
 
 LOOP_STRATEGIES: Mapping[str, Strategy] = {
@@ -90,7 +91,7 @@ def plan_loops(
             definition.name in read,
             frozenset(disabled),
             costs,
-            _reads_times(query, definition),
+            definition.name in read and _reads_times(query, definition),
             at_events,
         )
         choice = _choose(facts)
@@ -100,9 +101,6 @@ def plan_loops(
                 at_events[choice.name] = events
         choices.append(choice)
     return tuple(choices)
-
-
-ALL_TICKS = TDom()
 
 
 def _reads_times(query: Query, definition: TemporalExpr) -> bool:

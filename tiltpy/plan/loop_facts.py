@@ -44,8 +44,8 @@ class LoopFacts:
     is_read: bool
     disabled: frozenset[str]
     costs: Costs
-    times_read: bool = True
-    """Whether its snapshots need times of their own, if it is read."""
+    times_read: bool
+    """True if a reader needs times that its snapshots have of their own."""
     at_events: Mapping[str, str] = field(default_factory=dict)
     """The objects with a snapshot of its own at each event of an input, which it is."""
 

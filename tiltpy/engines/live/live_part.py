@@ -24,6 +24,7 @@ from tiltpy.forks import cached_property
 from tiltpy.ir.print.query import format_query
 from tiltpy.passes.analyses.edge_shifts import find_edge_shifts
 from tiltpy.passes.analyses.open_ends import find_open_ends
+from tiltpy.plan.key_traits import KeyTraits
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.execution.call_states import CallStates
 from tiltpy.runtime.execution.kernel import Kernels
@@ -107,20 +108,15 @@ class PromptKeyedPart(KeyedPart):
     prompt = True
     make_engine = PromptKeyedEngine
 
-    def __init__(
-        self,
-        group: OutputGroup[Kernels],
-        request: Request,
-        options: RunOptions,
-        announcement: Announcement,
-    ) -> None:
-        super().__init__(group, request, options, announcement)
-        open_ended, shifts = find_open_ends(group.query), find_edge_shifts(group.query)
-        self.traits = {
+    def find_traits(self) -> Mapping[str, KeyTraits]:
+        """Find the traits of the outputs, with those that only sessions ask for."""
+        query = self.group.query
+        open_ended, shifts = find_open_ends(query), find_edge_shifts(query)
+        return {
             name: replace(
                 traits, open_ended=name in open_ended, shifts=shifts.get(name)
             )
-            for name, traits in self.traits.items()
+            for name, traits in super().find_traits().items()
         }
 
     def open(self, inputs: Mapping[str, InputSource]) -> None:

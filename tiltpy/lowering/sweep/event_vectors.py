@@ -1,10 +1,10 @@
 """Windows that see few rows at the events of a point stream: `LANES` events at once.
 
 Events last a tick each, so a window of a few ticks has as many rows at most, just
-before the event. So has any where few rows lie together; of others the newest row alone
-matters. Each lane has an event; the
-rows at a distance from the events of all lanes are a vector, and their times mask those
-in the windows. No state goes from one event to the next.
+before the event. So has any window where few rows lie together; of others the newest
+row alone matters. Each lane has an event; the rows at a distance from the events of all
+lanes are a vector, and their times mask those in the windows. No state goes from one
+event to the next.
 """
 
 from collections.abc import Mapping, Sequence

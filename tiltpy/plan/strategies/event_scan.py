@@ -70,8 +70,7 @@ def event_scan(facts: LoopFacts, operands: Operands) -> EventScan | Refusal:
     if dict(operands.points)[point] is not CursorPlan.SCAN:
         return Refusal(f"events of ~{point.object} overlap")
     advances = tuple((w, _advance(facts, operands, w, p)) for w, p in operands.windows)
-    shared = not (facts.is_read and facts.times_read)
-    dense = shared and _is_at_each(facts, operands, dict(advances))
+    dense = not facts.times_read and _is_at_each(facts, operands, dict(advances))
     scans = dense and _fits_scans(facts, operands)
     vectorized = (
         "event_vectors" not in facts.disabled
