@@ -34,8 +34,8 @@ from tiltpy.types import Unit
 class BoundInput(ABC):
     """Data that a user has bound, for any number of runs of any queries.
 
-    Of Arrow's tables and arrays it keeps a binding for each tick that queries have,
-    which remembers what the first run found. All else is bound anew in each run.
+    It keeps a binding for each tick that queries have. That of Arrow's tables and
+    arrays remembers what the first run found, all else is read anew in each run.
     """
 
     _bindings: dict[Unit | None, InputBinding] = field(
@@ -46,10 +46,8 @@ class BoundInput(ABC):
         """Make the binding in the ticks of a query."""
         binding = self._bindings.get(unit)
         if binding is None:
-            binding = self._in_ticks(unit)
-            if binding.is_immutable:
-                self._bindings[unit] = binding
-        return binding
+            binding = self._bindings[unit] = self._in_ticks(unit)
+        return binding.for_run()
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the arguments of the user, without what was read of the frame."""

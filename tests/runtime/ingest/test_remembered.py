@@ -1,5 +1,6 @@
 """A bound Arrow table is read once; whatever can change is read in every run."""
 
+import numpy as np
 import pandas
 import pyarrow as pa
 import pytest
@@ -92,6 +93,33 @@ def test_a_frame_that_can_change_is_read_in_every_run() -> None:
     before = query.run(x=bound).to_arrow()
     frame.loc[0, "x"] = 100.0
     assert query.run(x=bound).to_arrow() != before
+
+
+def test_samples_that_are_read_in_place_may_change() -> None:
+    """Their rows and the plan of a run are remembered, their values are not."""
+    query = tilt.parse("input x : f64\n~o[t] = sum(~x[t-2:t])")
+    values = np.arange(4.0)
+    bound = tilt.sampled(values, 0, 1)
+    assert query.run(x=bound).to_arrow()["o"].to_pylist() == [0.0, 1.0, 3.0, 5.0]
+    (first,) = bound._bindings[None].views.values()
+    values[:] = 10.0
+    assert query.run(x=bound).to_arrow()["o"].to_pylist() == [10.0, 20.0, 20.0, 20.0]
+    (second,) = bound._bindings[None].views.values()
+    assert second is first
+    values.dtype = np.int64  # type: ignore[assignment, misc]
+    values[:] = 1
+    assert query.run(x=bound).to_arrow()["o"].to_pylist() == [1.0, 2.0, 2.0, 2.0]
+
+
+def test_samples_in_place_are_read_for_each_declaration() -> None:
+    values = np.array([1, 0, 1], np.uint8)
+    bound = tilt.sampled(values, 0, 1)
+    numbers = tilt.parse("input x : u8\n~o[t] = ~x[t]").run(x=bound)
+    other = tilt.parse("input y : u8\n~o[t] = ~y[t] + ~y[t-1]").run(y=bound)
+    assert numbers.to_arrow()["o"].to_pylist() == [1, 0, 1]
+    assert other.to_arrow()["o"].to_pylist() == [1, 1]
+    wider = tilt.parse("input x : f64\n~o[t] = ~x[t]").run(x=bound)
+    assert wider.to_arrow()["o"].to_pylist() == [1.0, 0.0, 1.0]
 
 
 def test_what_fails_fails_again() -> None:

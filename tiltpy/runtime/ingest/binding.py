@@ -1,7 +1,7 @@
 """Bindings: frames with what declarations leave open, laid over those."""
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -39,7 +39,7 @@ class InputBinding:
     `column` is the payload column of a scalar input, or a struct column. `by` are the
     frame's key columns, where their names differ from the query's. With `samples` the
     frame is values alone, and the lifetime their period. `known` holds the results of
-    `memoize`.
+    `memoize`, `views` those of `memoize_view`, which the bindings of all runs share.
     """
 
     frame: object
@@ -52,28 +52,43 @@ class InputBinding:
     known: dict[object, Any] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )
+    views: dict[object, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def is_immutable(self) -> bool:
-        """Return whether the frame cannot change, so that several runs may share it.
-
-        Any other frame has a binding for each run.
-        """
+        """Return whether the frame cannot change, so that several runs may share it."""
         return isinstance(self.frame, IMMUTABLE)
+
+    def for_run(self) -> "InputBinding":
+        """Return the binding for one run: of a frame that may change, a new one."""
+        return self if self.is_immutable else replace(self)
 
     def memoize(self, key: object, find: Callable[[], T]) -> T:
         """Memoize a result about the frame by a key.
 
         Results of a mutable frame are never dropped: it may be a one-shot frame.
         """
-        value: T | None = self.known.get(key)
-        if value is None:
-            value = find()
-            most = DEFAULT_COSTS.reading.memoized_results
-            if self.is_immutable and len(self.known) >= most:
-                self.known.clear()
-            self.known[key] = value
-        return value
+        return _memoize(self.known, key, find, bounded=self.is_immutable)
+
+    def memoize_view(self, key: object, find: Callable[[], T]) -> T:
+        """Memoize a result about memory that kernels read where it lies, for all runs.
+
+        The result must not depend on the values in it, which may change.
+        """
+        return _memoize(self.views, key, find, bounded=True)
+
+
+def _memoize(
+    known: dict[object, Any], key: object, find: Callable[[], T], *, bounded: bool
+) -> T:
+    """Find a result once; `bounded`: as long as there are few."""
+    value: T | None = known.get(key)
+    if value is None:
+        value = find()
+        if bounded and len(known) >= DEFAULT_COSTS.reading.memoized_results:
+            known.clear()
+        known[key] = value
+    return value
 
 
 def bind(

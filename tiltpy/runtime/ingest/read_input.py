@@ -24,7 +24,7 @@ from tiltpy.runtime.arrow.read_frame import flat_column, read_chosen
 from tiltpy.runtime.arrow.select_columns import Choice, choose_columns
 from tiltpy.runtime.arrow.timestamps import Stamps, StampType
 from tiltpy.runtime.arrow.validation import check_columns
-from tiltpy.runtime.ingest.binding import InputBinding, complete_input
+from tiltpy.runtime.ingest.binding import InputBinding, SampleTimes, complete_input
 from tiltpy.runtime.ingest.cell_overlaps import check_rows_as_cells
 from tiltpy.runtime.ingest.drop_nulls import drop_nulls_at_edges, keep_events, keep_rows
 from tiltpy.runtime.ingest.event_times import lay_out_events, read_times, sample_times
@@ -230,13 +230,25 @@ def _read_samples(
     samples = binding.samples
     assert samples is not None
     shared = share_samples(declared, binding.frame)
-    payload: tuple[Column, ...]
     if shared is not None:
-        count, payload, present = len(shared.values), (shared,), None
-    else:
-        table, choice = read_rows(declared, binding)
-        count = table.num_rows
-        payload, present = _read_payload(declared, choice, table, None, unit)
+        place = shared.values.ctypes.data, shared.values.dtype, len(shared.values)
+        return binding.memoize_view(
+            (declared, place),
+            lambda: _rows_of_samples(declared, samples, len(shared.values), (shared,)),
+        )
+    table, choice = read_rows(declared, binding)
+    payload, present = _read_payload(declared, choice, table, None, unit)
+    return _rows_of_samples(declared, samples, table.num_rows, payload, present)
+
+
+def _rows_of_samples(
+    declared: Input,
+    samples: SampleTimes,
+    count: int,
+    payload: tuple[Column, ...],
+    present: BoolArray | None = None,
+) -> InputRows:
+    """Lay out `count` samples, those that are `present` (None: all)."""
     check_reach(declared, samples, count)
     if count == 0:
         return InputRows(SnapshotBuffer.empty(declared.type), samples.stamps)
