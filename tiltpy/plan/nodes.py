@@ -115,7 +115,9 @@ class Operands:
     starts a new snapshot, so that none need be compared, or the object is distinct, and
     snapshots are joined afterwards. `clipped` are windows with a user-defined reduction
     that sees where their edges cut events. Those in `present` have an element that sees
-    the present. Of those that are `sorted` the values are kept in order.
+    the present. Of those that are `sorted` the values are kept in order. A scan is
+    `linear` if it folds no row again and again: a row enters a window and leaves it in
+    constant time, amortised.
     """
 
     points: tuple[tuple[CutPoint, CursorPlan], ...]
@@ -127,6 +129,7 @@ class Operands:
     clipped: tuple[Window, ...]
     present: tuple[PresentChoice, ...] = ()
     sorted: tuple[Window, ...] = ()
+    linear: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,8 +181,8 @@ class EventScan:
 
     With `vectorized` the windows hold few events, and `LANES` are visited at once. An
     object that is `dense` has a snapshot at each event: its times are theirs, and only
-    values are written. It is `linear` if no row is folded again and again. With `scans`
-    prefix scans of all the past give all that it sees of windows.
+    values are written. With `scans` prefix scans of all the past give all that it sees
+    of windows.
     """
 
     operands: Operands
@@ -187,7 +190,6 @@ class EventScan:
     advances: tuple[tuple[Window, Advance], ...]
     vectorized: bool
     dense: bool
-    linear: bool
     scans: bool
 
 

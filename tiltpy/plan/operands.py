@@ -1,6 +1,6 @@
 """Operands of a scan: a cursor or a window for each reference."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import assert_never
 
 from tiltpy.ir.cuts import leaf_cuts
@@ -17,6 +17,14 @@ from tiltpy.plan.loop_facts import LoopFacts
 from tiltpy.plan.nodes import CursorPlan, Operands, WindowChoice, WindowPlan
 from tiltpy.plan.strategies.match_counts import plan_present
 from tiltpy.plan.strategies.sorted_window import sorted_window, sorts
+
+LINEAR = {
+    WindowPlan.TUMBLING_FOLD,
+    WindowPlan.TWO_STACK,
+    WindowPlan.RUNNING,
+    WindowPlan.LOOK,
+}
+"""Plans that fold a row a bounded number of times, if states merge."""
 
 
 def plan_operands(facts: LoopFacts, choices: Iterable[WindowChoice]) -> Operands:
@@ -58,7 +66,22 @@ def plan_operands(facts: LoopFacts, choices: Iterable[WindowChoice]) -> Operands
             and sorts(facts, window)
             and sorted_window(facts, window) is None
         ),
+        _is_linear(facts, windows),
     )
+
+
+def _is_linear(facts: LoopFacts, windows: Mapping[Window, WindowPlan]) -> bool:
+    """Decide whether windows take a row in, and drop it, in constant time."""
+    return not facts.present and all(
+        plan in LINEAR
+        and not facts.ranks(window)
+        and (plan is not WindowPlan.TWO_STACK or not _has_user_defined(facts, window))
+        for window, plan in windows.items()
+    )
+
+
+def _has_user_defined(facts: LoopFacts, window: Window) -> bool:
+    return any(node.reduction in facts.user_defined for node in facts.over(window))
 
 
 def _sees_bounds(facts: LoopFacts) -> bool:

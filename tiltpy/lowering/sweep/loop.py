@@ -85,7 +85,6 @@ class Sweep:
             builder, definition, objects, self.now, rankings, plan.operands
         )
         self.dense = plan.point if isinstance(plan, EventScan) and plan.dense else None
-        self.linear = isinstance(plan, EventScan) and plan.linear
         cells = self.operands.cells
         self.visited = self.now if cells is None else cells.tick
         self.short: MergeLoop | EventLoop | EdgeLoop | None
@@ -290,7 +289,7 @@ class Sweep:
             resumes=self.operands.resumes,
             keeps_states=self.operands.keeps_states,
             distinct=self.definition.distinct,
-            linear=self.linear,
+            linear=self.plan.linear,
         )
 
     def _visits_every_cell(self) -> bool:

@@ -138,4 +138,5 @@ class RowLoop:
             implicit_times=self.implicit,
             distinct=self.definition.distinct,
             stamped=self.definition.tdom.rows is not None,
+            linear=True,
         )

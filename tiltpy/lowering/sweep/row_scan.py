@@ -177,4 +177,5 @@ class RowScanLoop:
             resumes=self.operands.resumes,
             keeps_states=self.operands.keeps_states,
             stamped=True,
+            linear=self.operands.plan.linear,
         )

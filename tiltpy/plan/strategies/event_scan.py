@@ -79,19 +79,7 @@ def event_scan(facts: LoopFacts, operands: Operands) -> EventScan | Refusal:
         and not any(rows.layout.nullable)
         and (scans or _fits_vectors(facts, operands, dict(advances)))
     )
-    linear = _is_linear(facts, operands)
-    return EventScan(operands, point, advances, vectorized, dense, linear, scans)
-
-
-def _is_linear(facts: LoopFacts, operands: Operands) -> bool:
-    """Decide whether windows take a row in, and drop it, in constant time."""
-    sliding = [w for w, plan in operands.windows if plan is WindowPlan.TWO_STACK]
-    plans = {plan for _, plan in operands.windows}
-    return plans <= {WindowPlan.TWO_STACK, WindowPlan.RUNNING} and not any(
-        facts.ranks(window)
-        or any(node.reduction in facts.user_defined for node in facts.over(window))
-        for window in sliding
-    )
+    return EventScan(operands, point, advances, vectorized, dense, scans)
 
 
 def input_of_events(facts: LoopFacts, operands: Operands) -> str | None:

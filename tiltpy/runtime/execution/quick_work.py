@@ -5,7 +5,7 @@ rows and visits say what the caller's thread may do by itself, which hears of no
 interrupt meanwhile.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 
 import numpy as np
@@ -24,18 +24,16 @@ FRAMES = ("pandas", "polars")
 """Packages whose frames and series know their rows."""
 
 
-def sweep_cost(visits: int, rows: int) -> int:
-    """A bound on the nanoseconds of a sweep kernel that makes so many visits.
+def sweep_cost(visits: int, rows: int, loops: Sequence[Loop]) -> int:
+    """Bound the nanoseconds of loops that make so many visits, and read so many rows.
 
-    As if each visit went through all rows, a nanosecond each, and took another
-    microsecond: nobody knows how many rows its windows have.
+    Loops that are linear go through the rows once. Of others nobody knows how many rows
+    their windows have: it is as if each visit went through all, a nanosecond each, and
+    took another microsecond.
     """
+    if all(loop.linear for loop in loops):
+        return 20 * (visits + rows) * sum(len(loop.reads) for loop in loops)
     return visits * (1000 + rows)
-
-
-def linear_cost(visits: int, rows: int, loops: Iterable[Loop]) -> int:
-    """Bound the nanoseconds of loops that go through so many rows once."""
-    return 20 * (visits + rows) * sum(len(loop.reads) for loop in loops)
 
 
 def vector_cost(visits: int, outputs: int, costs: RunCosts) -> int:

@@ -24,7 +24,7 @@ from tiltpy.runtime.execution.call_batches import (
     compute,
     in_rounds,
 )
-from tiltpy.runtime.execution.call_numbers import greatest, total
+from tiltpy.runtime.execution.call_numbers import total
 from tiltpy.runtime.execution.call_states import CallStates
 from tiltpy.runtime.execution.call_table import NO_ARRAYS
 from tiltpy.runtime.execution.carried_states import CarriedChunks
@@ -32,7 +32,6 @@ from tiltpy.runtime.execution.dense_output import DenseOutput
 from tiltpy.runtime.execution.kernel import Kernels
 from tiltpy.runtime.execution.quick_work import (
     are_quick,
-    linear_cost,
     sweep_cost,
     vector_cost,
 )
@@ -241,12 +240,9 @@ class TimeRun:
         if self.vector is not None:
             yield vector_cost(self.vector.visits, len(self.outputs), self.costs)
         loops = self.sweep.signature.loops
-        linear = all(loop.linear for loop in loops)
         for chunk in chunks:
-            if isinstance(chunk, Coverage) and linear:
-                yield linear_cost(total(chunk.work), total(chunk.rows_read), loops)
-            elif isinstance(chunk, Coverage):
-                yield sweep_cost(total(chunk.work), greatest(chunk.rows_read))
+            if isinstance(chunk, Coverage):
+                yield sweep_cost(total(chunk.work), total(chunk.rows_read), loops)
 
     def _stitch(self, work: "_Work", stitchers: Mapping[str, Stitcher]) -> None:
         done, progress = 0, self.options.progress

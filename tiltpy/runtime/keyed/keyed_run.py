@@ -127,7 +127,9 @@ class KeyedRun:
         """Compute all outputs' pieces, in order of the keys."""
         tasks = list(self._tasks())
         visits = 2 * sum(task.rows for task in tasks)
-        if are_quick([sweep_cost(visits, visits)], self.options.costs.run):
+        loops = self.kernels.sweep().signature.loops
+        time = sweep_cost(visits, visits, loops)
+        if are_quick([time], self.options.costs.run):
             return self.run_tasks(tasks)
         return offload(partial(self.run_tasks, tasks), self.options.progress)
 
