@@ -9,7 +9,6 @@ import numpy as np
 
 from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.runtime.arrays import pool as memory
-from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.pool import Array, dtype_of
 from tiltpy.runtime.arrays.views import address
 from tiltpy.types import U8, Scalar
@@ -36,16 +35,16 @@ class ArrayBlock:
             if is_short:
                 self._short.append((count, kind, self.size))
                 self.size += bytes_
-        self._offsets: I64Array = np.array([at for *_, at in self._short], np.int64)
 
-    def take(self) -> tuple[list[Array], I64Array]:
+    def take(self) -> tuple[list[Array], list[int]]:
         """Allocate the arrays, uninitialised; find their addresses."""
         short: list[Array] = []
-        addresses = self._offsets
+        addresses: list[int] = []
         if self.size:
             block = memory.allocate(U8, self.size)
+            first = address(block)
             short = [np.ndarray(n, kind, block, at) for n, kind, at in self._short]
-            addresses = address(block) + self._offsets
+            addresses = [first + at for _, _, at in self._short]
         if len(short) == len(self.items):
             return short, addresses
         views = iter(short)
@@ -53,4 +52,4 @@ class ArrayBlock:
             next(views) if is_short else memory.allocate(*item)
             for item, is_short in zip(self.items, self._is_short, strict=True)
         ]
-        return arrays, np.array(list(map(address, arrays)), np.int64)
+        return arrays, [address(array) for array in arrays]

@@ -70,16 +70,18 @@ class CallQueue:
 
 def _pairs(tables: Sequence[CallTable], slots: Sequence[I64Array]) -> I64Array:
     """The calls of some tables: the kernel's address and that of the slots, of each."""
-    pairs = np.empty((sum(map(len, slots)), 2), np.int64)
-    first = 0
-    for table, calls in zip(tables, slots, strict=True):
-        stop = first + len(calls)
-        pairs[first:stop, 0] = table.code.address
-        pairs[first:stop, 1] = address(calls)
-        if len(calls) > 1:
-            pairs[first:stop, 1] += np.arange(len(calls)) * calls.strides[0]
-        first = stop
-    return pairs
+    calls = [
+        (table.code.address, place)
+        for table, rows in zip(tables, slots, strict=True)
+        for place in _places(rows)
+    ]
+    return np.array(calls, np.int64)
+
+
+def _places(slots: I64Array) -> Sequence[int]:
+    """The addresses of the slots of each call of a table."""
+    first, count, step = address(slots), len(slots), slots.strides[0]
+    return range(first, first + count * step, step)
 
 
 def _largest(

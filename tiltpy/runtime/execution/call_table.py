@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tiltpy.abi.signature import LANES, Loop, RowCount
 from tiltpy.abi.slots import SlotKind
@@ -126,7 +127,8 @@ class CallTable:
         self._apart: list[tuple[OutputSlot, int, I64Array | int]] = []
         self._shared: list[tuple[OutputSlot, I64Array | int]] = []
         self._block: ArrayBlock
-        self._apart_slots: list[int]
+        self._apart_keys: list[tuple[ArrayKey, I64Array | int]]
+        self._apart_slots: NDArray[np.intp]
         self._appended: list[OutputSlot] = []
         self._numbers: list[I64Array | int] = [0] * self.map.size
         self.is_reused = False
@@ -276,9 +278,12 @@ class CallTable:
         """Allocate what calls write to apart from each other, and fill its slots."""
         if self._apart:
             arrays, addresses = self._block.take()
-            for (slot, _, firsts), array in zip(self._apart, arrays, strict=True):
-                self.arrays[slot.key] = OutputArray(array, firsts)
-            self.slots[:, self._apart_slots] += addresses
+            for (key, firsts), array in zip(self._apart_keys, arrays, strict=True):
+                self.arrays[key] = OutputArray(array, firsts)
+            if self.count == 1:
+                self.slots.put(self._apart_slots, addresses)
+            else:
+                self.slots[:, self._apart_slots] += np.array(addresses, np.int64)
         for slot, firsts in self._shared:
             array = shared[slot.loop.name, slot.column]
             self.arrays[slot.key] = OutputArray(array, firsts)
@@ -289,7 +294,8 @@ class CallTable:
         if self._apart:
             items = [(slot.type, size) for slot, size, _ in self._apart]
             self._block = ArrayBlock(items)
-            self._apart_slots = [slot.index for slot, *_ in self._apart]
+            self._apart_keys = [(slot.key, firsts) for slot, _, firsts in self._apart]
+            self._apart_slots = np.array([slot.index for slot, *_ in self._apart])
         numbers, ranges = self._numbers, self.ranges
         for index, number in list_numbers(self.map, ranges):
             numbers[index] = number
