@@ -41,6 +41,7 @@ from tiltpy.loops.nodes import (
     CountTrue,
     Earlier,
     Extract,
+    Fill,
     For,
     FromLanes,
     Lane,
@@ -144,6 +145,8 @@ SOUND = (
     Assign(J, add(LastTrue(M, I64), LastTrue(TRUE, I64))),
     Assign(D, Extract(Pick(W, Splat(D, F64), ORDER, F64), 0, F64)),
     Assign(D, Extract(D, 1, F64)),
+    Assign(W, Fill(W, M, D, False, F64)),
+    Assign(W, Fill(f64(1.0), TRUE, D, True, F64)),
     Assign(W, FromLanes((D,) * LANES, F64)),
     Assign(W, Earlier(W, f64(0.0), 1, F64)),
     Assign(W, Wide(X, i64(0), F64, M)),
@@ -496,6 +499,18 @@ BROKEN: dict[str, tuple[LoopKernel, str]] = {
     "picked": (
         kernel(value(Pick(WIDE, WIDE, (2 * LANES, *ORDER[1:]), F64))),
         f"a lane that is picked is one of {2 * LANES}: ({2 * LANES},",
+    ),
+    "filled by another type": (
+        kernel(value(Fill(WIDE, TRUE, N, False, F64))),
+        "lanes have one type: i64, not f64",
+    ),
+    "filled by lanes": (
+        kernel(value(Fill(WIDE, TRUE, WIDE, False, F64))),
+        "what is beyond all lanes is not wide",
+    ),
+    "filled where numbers are": (
+        kernel(value(Fill(WIDE, LANE, f64(0.0), False, F64))),
+        "lanes are valid by a bool: i64, not bool",
     ),
     # Loops and branches
     "wide condition": (

@@ -6,9 +6,9 @@ clamped indices have a defined result, so that code generated from it cannot tra
 gone: lowering has turned it into a bool beside each value.
 
 A value is *wide* if it is a vector of `LANES` values, one for each of as many
-neighbouring grid points: `Wide`, `Lane`, `Lanes`, `Splat`, `Earlier`, `Pick` and
-`FromLanes` are, and so is what is computed from a wide operand or assigned such a value
-(`widths`). A scalar operand beside a wide one holds in all lanes, and so does a
+neighbouring grid points: `Wide`, `Lane`, `Lanes`, `Splat`, `Earlier`, `Pick`, `Fill`
+and `FromLanes` are, and so is what is computed from a wide operand or assigned such a
+value (`widths`). A scalar operand beside a wide one holds in all lanes, and so does a
 constant where lanes are expected.
 
 `verify.verify_kernel` checks these rules, and those that a node states:
@@ -195,6 +195,21 @@ class Pick:
 
 
 @dataclass(frozen=True, slots=True)
+class Fill:
+    """In each lane the value of the last one up to it in which `valid` holds.
+
+    Or of the first one from it on, if `backwards`. `beyond`, a scalar, where there is
+    none. `valid` is wide, or a constant.
+    """
+
+    operand: "LExpr"
+    valid: "LExpr"
+    beyond: "LExpr"
+    backwards: bool
+    type: Scalar
+
+
+@dataclass(frozen=True, slots=True)
 class Extract:
     """The value of one lane. A scalar has the same value in each."""
 
@@ -242,6 +257,7 @@ LExpr = (
     | Earlier
     | Lanes
     | Pick
+    | Fill
     | Extract
     | FromLanes
     | CountTrue

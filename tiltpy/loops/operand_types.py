@@ -14,6 +14,7 @@ from tiltpy.loops.nodes import (
     CountTrue,
     Earlier,
     Extract,
+    Fill,
     FromLanes,
     Lane,
     Lanes,
@@ -75,6 +76,12 @@ def type_fault(expr: LExpr) -> str | None:
             )
         case Earlier() | Pick():
             return _shuffle_fault(expr)
+        case Fill(operand=operand, valid=valid, beyond=beyond):
+            return (
+                _expect("lanes have one type", expr.type, operand.type)
+                or _expect("lanes have one type", beyond.type, operand.type)
+                or _expect("lanes are valid by a bool", valid.type, BOOL)
+            )
         case FromLanes(values=values):
             if len(values) != LANES:
                 return f"there is a scalar for each lane: {len(values)}"

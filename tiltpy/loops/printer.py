@@ -15,6 +15,7 @@ from tiltpy.loops.nodes import (
     CountTrue,
     Earlier,
     Extract,
+    Fill,
     For,
     FromLanes,
     Lane,
@@ -139,6 +140,10 @@ def format_lexpr(expr: LExpr, outer: int = 0) -> str:
             return f"lanes{values}"
         case Pick(first=first, second=second, order=order):
             return f"pick({format_lexpr(first)}, {format_lexpr(second)}, {order})"
+        case Fill(operand=operand, valid=valid, beyond=beyond):
+            way = "fill_back" if expr.backwards else "fill"
+            operands = map(format_lexpr, (operand, valid, beyond))
+            return f"{way}({', '.join(operands)})"
         case Extract(operand=operand, lane=lane):
             return f"{format_lexpr(operand, PRECEDENCE['postfix'])}.{lane}"
         case FromLanes(values=values):

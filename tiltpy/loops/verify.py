@@ -20,6 +20,7 @@ from tiltpy.loops.nodes import (
     CountTrue,
     Earlier,
     Extract,
+    Fill,
     For,
     FromLanes,
     Lane,
@@ -262,6 +263,12 @@ class _KernelVerifier:
             case Earlier(now=first, before=second) | Pick(first=first, second=second):
                 wide = self.expression(first) | self.expression(second)
                 self._require(wide, "of two values that lanes come from one is wide")
+                return True
+            case Fill(operand=operand, valid=valid, beyond=beyond):
+                self.expression(operand)
+                self._lanes(valid)
+                one = not self.expression(beyond)
+                self._require(one, "what is beyond all lanes is not wide")
                 return True
             case Extract(operand=operand):
                 self.expression(operand)

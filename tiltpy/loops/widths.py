@@ -4,6 +4,7 @@ An expression with a wide operand is wide, and so is a variable that is anywhere
 assigned such a value.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from typing import assert_never
@@ -18,6 +19,7 @@ from tiltpy.loops.nodes import (
     CountTrue,
     Earlier,
     Extract,
+    Fill,
     For,
     FromLanes,
     Lane,
@@ -60,6 +62,12 @@ def wide_variables(body: tuple[Stmt, ...]) -> frozenset[Var]:
         pending = rest  # again: a loop's end assigns what its start reads
 
 
+def assigned_once(body: tuple[Stmt, ...]) -> frozenset[Var]:
+    """The variables that one statement alone assigns."""
+    counts = Counter(assignment.var for assignment in _assignments(body))
+    return frozenset(var for var, count in counts.items() if count == 1)
+
+
 def is_wide_expr(expr: LExpr, variables: AbstractSet[Var]) -> bool:
     """Return whether an expression is wide, given the wide variables."""
     match expr:  # the most frequent nodes first
@@ -71,7 +79,9 @@ def is_wide_expr(expr: LExpr, variables: AbstractSet[Var]) -> bool:
             return False
         case Load(index=operand) | Not(operand=operand) | Convert(operand=operand):
             return is_wide_expr(operand, variables)
-        case Wide() | Lane() | Lanes() | Splat() | Earlier() | Pick() | FromLanes():
+        case Wide() | Lane() | Lanes() | Splat() | FromLanes():
+            return True
+        case Earlier() | Pick() | Fill():
             return True
         case Select():
             operands = (expr.condition, expr.then, expr.otherwise)

@@ -9,6 +9,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from tests.loops.trials import (
     HOST,
@@ -26,15 +27,17 @@ from tiltpy.abi.signature import LANES
 from tiltpy.codegen import jit
 from tiltpy.codegen.llvm.packing import PackMethod
 from tiltpy.codegen.machine_code import Target
-from tiltpy.loops.build import add, eq, i64, load, lt, mul, negate, select
+from tiltpy.loops.build import FALSE, add, eq, i64, load, lt, mul, negate, select
 from tiltpy.loops.nodes import (
     Assign,
     Bin,
+    Branch,
     CallFn,
     Convert,
     CountTrue,
     Earlier,
     Extract,
+    Fill,
     FromLanes,
     Lane,
     Lanes,
@@ -45,6 +48,7 @@ from tiltpy.loops.nodes import (
     Pick,
     Prefetch,
     Splat,
+    Stmt,
     Store,
     Var,
     Wide,
@@ -196,6 +200,82 @@ def test_lanes_move_and_are_picked(scalar: Scalar, trial: Trial) -> None:
         assert same(memory, meant.astype(memory.dtype))
     assert same(extracted, both[:LANES].astype(extracted.dtype))
     assert same(reversed_, both[:LANES][::-1].astype(reversed_.dtype))
+
+
+@pytest.mark.usefixtures("target")
+def test_bools_of_bitmaps_meet_those_of_lanes(trial: Trial) -> None:
+    """Their bits are combined in one register, whoever reads the results."""
+    flags = items(BOOL, 3 * 32 * LANES).astype(np.bool_).reshape(3, -1)
+    size = flags[0].size
+    first, second = (trial.reads_bits(each) for each in flags[:2])
+    third = trial.reads(BOOL, flags[2])
+    a, b, c = Wide(first, I, BOOL), Wide(second, I, BOOL), Wide(third, I, BOOL)
+    one, other, late = (Var(name, BOOL) for name in ("one", "other", "late"))
+    lead = Var("lead", BOOL)
+    flag, before = Bin("&&", a, negate(b), BOOL), Earlier(other, late, 3, BOOL)
+    body: list[Stmt] = [
+        Assign(one, flag),
+        Branch(Extract(one, 5, BOOL), (Assign(other, c),), (Assign(other, one),)),
+        Assign(lead, Bin("||", before, Bin("&&", one, c, BOOL), BOOL)),
+    ]
+    found = []
+    for value in (one, other, before, lead, negate(lead)):
+        (in_bytes, lanes), (in_bits, bits) = (
+            trial.writes(BOOL, size),
+            trial.writes_bits(size),
+        )
+        body += [Store(in_bytes, I, value), Store(in_bits, I, value)]
+        found.append((lanes, bits))
+    trial.body.append(Assign(late, Splat(FALSE, BOOL)))
+    trial.loop(size, *body, Assign(late, other), step=LANES)
+    trial.run()
+    ones = flags[0] & ~flags[1]
+    vectors = (each.reshape(-1, LANES) for each in (ones, flags[2]))
+    others = np.concatenate(
+        [c if one[5] else one for one, c in zip(*vectors, strict=True)]
+    )
+    moved = np.concatenate([np.zeros(3, np.bool_), others[:-3]])
+    leads = moved | (ones & flags[2])
+    for (lanes, bits), meant in zip(
+        found, (ones, others, moved, leads, ~leads), strict=True
+    ):
+        assert np.array_equal(lanes, meant)
+        assert np.array_equal(np.unpackbits(bits, bitorder="little"), meant)
+
+
+@pytest.mark.parametrize("packing", PACKINGS)
+@pytest.mark.parametrize("scalar", ALL, ids=str)
+def test_lanes_are_filled_by_the_nearest_valid_one(
+    scalar: Scalar, packing: PackMethod, trial: Trial
+) -> None:
+    """Before them or behind, whatever a machine permutes."""
+    random = np.random.default_rng(3)
+    given = items(scalar, 128 * LANES)
+    flags = random.random(given.shape) < np.repeat(random.random(128), LANES)
+    flags[: 2 * LANES] = np.arange(2 * LANES) < LANES  # all, and none
+    array, valid = trial.reads(scalar, given), trial.reads_bits(flags)
+    edges = trial.reads(scalar, items(scalar, 1, seed=4))
+    found = {}
+    for backwards in (False, True):
+        wide, edge = Wide(array, I, scalar), load(edges, ZERO)
+        nearest = Fill(wide, Wide(valid, I, BOOL), edge, backwards, scalar)
+        output, found[backwards] = trial.writes(scalar, given.size)
+        trial.loop(given.size, Store(output, I, nearest), step=LANES)
+    trial.run(packing)
+    rows, alive = given.reshape(-1, LANES), flags.reshape(-1, LANES)
+    for backwards, memory in found.items():
+        step = -1 if backwards else 1
+        filled = _filled(rows[:, ::step], alive[:, ::step], trial.arrays[edges][0])
+        assert same(memory, filled[:, ::step].ravel().astype(memory.dtype))
+
+
+def _filled(rows: Numbers, valid: NDArray[np.bool_], edge: np.generic) -> Numbers:
+    """Go on with the last valid value of a row, from an edge on."""
+    filled, last = rows.copy(), np.full(len(rows), edge, rows.dtype)
+    for lane in range(LANES):
+        last = np.where(valid[:, lane], rows[:, lane], last)
+        filled[:, lane] = last
+    return filled
 
 
 @pytest.mark.parametrize("scalar", [s for s in ALL if s.is_integer], ids=str)

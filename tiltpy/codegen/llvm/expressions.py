@@ -6,6 +6,7 @@ from typing import assert_never
 from tiltpy.abi.signature import LANES
 from tiltpy.codegen.llvm.arrays import Memory
 from tiltpy.codegen.llvm.division import emit_division
+from tiltpy.codegen.llvm.filling import emit_fill
 from tiltpy.codegen.llvm.instructions import (
     Instructions,
     constant,
@@ -14,7 +15,9 @@ from tiltpy.codegen.llvm.instructions import (
     wide,
 )
 from tiltpy.codegen.llvm.lanes import (
+    BITS,
     Value,
+    combine_masks,
     constant_lanes,
     count_true,
     earlier,
@@ -33,6 +36,7 @@ from tiltpy.loops.nodes import (
     CountTrue,
     Earlier,
     Extract,
+    Fill,
     FromLanes,
     Lane,
     Lanes,
@@ -48,6 +52,7 @@ from tiltpy.loops.nodes import (
     Wide,
 )
 from tiltpy.loops.widths import is_wide_expr
+from tiltpy.ops import LOGICAL
 from tiltpy.types import BOOL, Scalar
 
 
@@ -68,6 +73,10 @@ class Expressions:
         self.places = places
         self.wide_variables = wide_variables
         self.fuses = fuses
+        self.known: dict[Var, Value] = {}
+        """Values of variables that are assigned once."""
+        self.bits: dict[Var, str] = {}
+        """Where the bits of wide bools are that are assigned several times."""
 
     def scalar(self, expr: LExpr) -> str:
         """Emit an expression that is not wide."""
@@ -84,10 +93,15 @@ class Expressions:
         match expr:
             case Num(value=value):
                 return Value(constant(value, expr.type), wide=False)
+            case Var() if expr in self.known:
+                return self.known[expr]
             case Var():
                 in_lanes = expr in self.wide_variables
                 kind = kind_of(expr.type, in_lanes=in_lanes)
                 text = self.code.value(f"load {kind}, ptr {self.places[expr]}")
+                if expr in self.bits:
+                    bits = self.code.value(f"load {BITS}, ptr {self.bits[expr]}")
+                    self.code.bits[text] = bits
                 return Value(text, in_lanes)
             case Load(array=array, index=index):
                 return self._load(array, index)
@@ -97,7 +111,7 @@ class Expressions:
                 assert mask is not None
                 first, lanes = self.scalar(index), self.wide(mask)
                 return self.memory.load_masked(array, first, lanes)
-            case Lane() | Lanes() | Splat() | Earlier() | Pick():
+            case Lane() | Lanes() | Splat() | Earlier() | Pick() | Fill():
                 return self._in_lanes(expr)
             case Extract(operand=operand, lane=lane):
                 vector = self.wide(operand)
@@ -137,7 +151,7 @@ class Expressions:
     def _is_wide(self, expr: LExpr) -> bool:
         return is_wide_expr(expr, self.wide_variables)
 
-    def _in_lanes(self, expr: Lane | Lanes | Splat | Earlier | Pick) -> Value:
+    def _in_lanes(self, expr: Lane | Lanes | Splat | Earlier | Pick | Fill) -> Value:
         match expr:
             case Lane():
                 return constant_lanes(range(LANES), expr.type)
@@ -151,6 +165,10 @@ class Expressions:
             case Pick(first=left, second=right, order=order):
                 first, second = self.wide(left), self.wide(right)
                 return shuffle(self.code, expr.type, first, second, order)
+            case Fill(operand=operand, valid=valid, beyond=beyond):
+                operands = self.wide(operand), self.wide(valid), self.wide(beyond)
+                backwards = expr.backwards
+                return emit_fill(self.code, expr.type, *operands, backwards=backwards)
             case _:
                 assert_never(expr)
 
@@ -164,7 +182,11 @@ class Expressions:
             case Not(operand=operand):
                 (value,), in_lanes = self._operands((operand,))
                 kind = kind_of(BOOL, in_lanes=in_lanes)
-                text = self.code.value(f"xor {kind} {value}, {literal(kind, 'true')}")
+                true = literal(kind, "true")
+                if in_lanes:
+                    text = combine_masks(self.code, "xor", value, true)
+                else:
+                    text = self.code.value(f"xor {kind} {value}, {true}")
             case Select(condition=condition, then=then, otherwise=otherwise):
                 operands = (condition, then, otherwise)
                 (test, yes, no), in_lanes = self._operands(operands)
@@ -182,7 +204,11 @@ class Expressions:
             case Bin(op=op, left=left, right=right):
                 (a, b), in_lanes = self._operands((left, right))
                 kind = kind_of(left.type, in_lanes=in_lanes)
-                text = emit_binary(self.code, op, left.type, kind, a, b)
+                if in_lanes and op in LOGICAL:
+                    name = "and" if op == "&&" else "or"
+                    text = combine_masks(self.code, name, a, b)
+                else:
+                    text = emit_binary(self.code, op, left.type, kind, a, b)
             case Convert(operand=operand):
                 (value,), in_lanes = self._operands((operand,))
                 text = emit_convert(

@@ -88,15 +88,21 @@ class Instructions:
     """The body of one function, appended to its last block.
 
     `masks`: the machine has registers for masks, which have a bit for each lane;
+    `permutes`: it has AVX2's permutations of eight lanes, but no such registers;
     `converts`: it converts vectors of 64-bit integers to doubles.
     """
 
-    def __init__(self, *, masks: bool = True, converts: bool = True) -> None:
+    def __init__(
+        self, *, masks: bool = True, permutes: bool = False, converts: bool = True
+    ) -> None:
         self.masks = masks
+        self.permutes = permutes
         self.converts = converts
         self.entry: list[str] = []
         self.lines: list[str] = []
         self.declared: dict[str, str] = {}
+        self.bits: dict[str, str] = {}
+        """Bits of wide bools that are known without masks: a lane is no bit there."""
         self._names = 0
 
     def name(self) -> str:

@@ -50,8 +50,8 @@ def constant_lanes(values: Iterable[int], scalar: Scalar) -> Value:
 
 
 def to_bits(code: Instructions, text: str) -> str:
-    """Convert wide bools to bits."""
-    return code.value(f"bitcast {wide('i1')} {text} to {BITS}")
+    """Convert wide bools to bits, unless these are known."""
+    return code.bits.get(text) or code.value(f"bitcast {wide('i1')} {text} to {BITS}")
 
 
 def from_bits(code: Instructions, bits: str) -> str:
@@ -65,7 +65,27 @@ def from_bits(code: Instructions, bits: str) -> str:
     copies = widen(code, Value(bits, wide=False), _BITS_TYPE)
     own = constant_lanes((1 << lane for lane in range(LANES)), _BITS_TYPE).text
     kept = code.value(f"and {kind} {copies}, {own}")
-    return code.value(f"icmp eq {kind} {kept}, {own}")
+    text = code.value(f"icmp eq {kind} {kept}, {own}")
+    code.bits[text] = bits
+    return text
+
+
+def combine_masks(code: Instructions, op: str, left: str, right: str) -> str:
+    """Emit `and`, `or` or `xor` of wide bools; of their bits, where these are known.
+
+    Where those of one side are, both results are emitted: LLVM removes the one that is
+    not used.
+    """
+    kind, sides = wide("i1"), (left, right)
+    if not any(side in code.bits for side in sides):
+        return code.value(f"{op} {kind} {left}, {right}")
+    one, other = (to_bits(code, side) for side in sides)
+    bits = code.value(f"{op} {BITS} {one}, {other}")
+    if all(side in code.bits or not side.startswith("%") for side in sides):
+        return from_bits(code, bits)
+    text = code.value(f"{op} {kind} {left}, {right}")
+    code.bits[text] = bits
+    return text
 
 
 def count_true(code: Instructions, text: str) -> Value:
@@ -85,7 +105,7 @@ def earlier(
     code: Instructions, scalar: Scalar, before: str, now: str, by: int
 ) -> Value:
     """Shift lanes: those `by` lanes back in the sequence of `before`, then `now`."""
-    if scalar == BOOL and code.masks:
+    if scalar == BOOL and (code.masks or {before, now} & code.bits.keys()):
         return Value(_earlier_bits(code, before, now, by), wide=True)
     return shuffle(code, scalar, before, now, range(LANES - by, 2 * LANES - by))
 

@@ -16,7 +16,7 @@ from tiltpy.abi.signature import LANES
 from tiltpy.codegen.llvm.arrays import Memory, size_of, to_memory
 from tiltpy.codegen.llvm.expressions import Expressions
 from tiltpy.codegen.llvm.instructions import HINTS, Instructions
-from tiltpy.codegen.llvm.lanes import Value, widen
+from tiltpy.codegen.llvm.lanes import BITS, Value, to_bits, widen
 from tiltpy.codegen.llvm.operators import kind_of
 from tiltpy.codegen.llvm.packing import PackMethod, emit_pack
 from tiltpy.costs import DEFAULT_COSTS
@@ -36,8 +36,8 @@ from tiltpy.loops.nodes import (
     WriteSlot,
     has_loop,
 )
-from tiltpy.loops.widths import wide_variables
-from tiltpy.types import I64
+from tiltpy.loops.widths import assigned_once, wide_variables
+from tiltpy.types import BOOL, I64
 
 
 def emit_module(
@@ -52,7 +52,8 @@ def emit_module(
     `fuses`: the machine has instructions that multiply and add in one; `converts`: and
     such that convert vectors of 64-bit integers to doubles.
     """
-    code = Instructions(masks=packing is PackMethod.COMPRESS, converts=converts)
+    masks, permutes = packing is PackMethod.COMPRESS, packing is PackMethod.PERMUTE
+    code = Instructions(masks=masks, permutes=permutes, converts=converts)
     body = _Body(kernel, code, packing=packing, fuses=fuses)
     outer = Instructions()
     arguments = ["ptr %slots", "ptr %stop"]
@@ -115,6 +116,7 @@ class _Body:
         arrays = {array: f"%array{i}" for i, array in enumerate(kernel.arrays)}
         self.memory = Memory(self.code, arrays)
         self.wide_variables = wide_variables(kernel.body)
+        self.assigned_once = assigned_once(kernel.body)
         self.expressions = Expressions(
             self.code, self.memory, self.places, self.wide_variables, fuses=fuses
         )
@@ -168,6 +170,21 @@ class _Body:
             self.places[var] = self.code.stack(kind)
         text = widen(self.code, value, var.type) if in_lanes else value.text
         self.code.do(f"store {kind} {text}, ptr {self.places[var]}")
+        if in_lanes and var.type == BOOL and not self.code.masks:
+            self.keep_bits(var, text)
+
+    def keep_bits(self, var: Var, text: str) -> None:
+        """Let the bits of a wide bool be known where it is read, beside its lanes.
+
+        LLVM removes what nobody reads.
+        """
+        if var in self.assigned_once:
+            self.expressions.known[var] = Value(text, wide=True)
+            return
+        if var not in self.expressions.bits:
+            self.expressions.bits[var] = self.code.stack(BITS)
+        bits = to_bits(self.code, text)
+        self.code.do(f"store {BITS} {bits}, ptr {self.expressions.bits[var]}")
 
     def pack(self, pack: Pack) -> None:
         array = pack.array

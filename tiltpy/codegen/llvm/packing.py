@@ -9,7 +9,6 @@ from tiltpy.codegen.llvm.instructions import Instructions, element, suffix, wide
 from tiltpy.codegen.llvm.lanes import BITS, to_bits
 
 HALF = LANES // 2
-_TABLE = "@lanes_of_bits"
 
 
 class PackMethod(Enum):
@@ -88,7 +87,8 @@ def _emit_permuted(
         selected = code.value(f"trunc {BITS} {moved} to i8")
         if lanes < HALF:
             selected = code.value(f"and i8 {selected}, {(1 << lanes) - 1}")
-        packed = _permute(code, part, values, size, _selected_lanes(code, selected))
+        order = _selected_words(code, selected, lanes)
+        packed = _permute(code, part, values, size, order)
         code.do(f"store {part} {packed}, ptr {address}, align {size}")
         count = code.call("llvm.ctpop.i8", "i8", ["i8"], selected)
         number = code.value(f"zext i8 {count} to i64")
@@ -97,32 +97,46 @@ def _emit_permuted(
         )
 
 
-def _selected_lanes(code: Instructions, bits: str) -> str:
-    """Load the numbers of the bits that are set in a byte, as `<8 x i8>`."""
-    code.declared[_TABLE] = _table()
+def _selected_words(code: Instructions, bits: str, lanes: int) -> str:
+    """Load the numbers of the words of lanes whose bits are set, as `<8 x i8>`.
+
+    A register has eight words in its lanes.
+    """
+    name = f"@words_of_{lanes}"
+    code.declared[name] = _table(name, lanes)
     row = code.value(f"zext i8 {bits} to i64")
-    at = code.value(f"getelementptr inbounds i64, ptr {_TABLE}, i64 {row}")
+    at = code.value(f"getelementptr inbounds i64, ptr {name}, i64 {row}")
     return code.value(f"load <8 x i8>, ptr {at}, align 8")
 
 
 @cache
-def _table() -> str:
-    """Define the numbers of the bits that are set in each byte."""
-    rows = ([bit for bit in range(8) if byte >> bit & 1] for byte in range(256))
-    numbers = (sum(bit << 8 * i for i, bit in enumerate(row)) for row in rows)
+def _table(name: str, lanes: int) -> str:
+    """Define these numbers for all bits of so many lanes."""
+    words, size = 8 // lanes, 1 << lanes
+    rows = (
+        [
+            bit * words + word
+            for bit in range(lanes)
+            if bits >> bit & 1
+            for word in range(words)
+        ]
+        for bits in range(size)
+    )
+    numbers = (sum(word << 8 * i for i, word in enumerate(row)) for row in rows)
     entries = ", ".join(f"i64 {number}" for number in numbers)
-    return f"{_TABLE} = private unnamed_addr constant [256 x i64] [{entries}], align 64"
+    return (
+        f"{name} = private unnamed_addr constant [{size} x i64] [{entries}], align 64"
+    )
 
 
 def _permute(code: Instructions, kind: str, values: str, size: int, order: str) -> str:
-    """Permute the lanes of a register; `order` has their numbers, `<8 x i8>`."""
-    if size in (2, 8):  # the machine moves halves of these lanes
-        pairs = _order([lane // 2 for lane in range(HALF if size == 8 else LANES)])
-        count = HALF if size == 8 else LANES
+    """Permute the lanes of a register; `order` has those of their words, `<8 x i8>`."""
+    if size == 2:  # the machine moves halves of these lanes
+        pairs = _order([lane // 2 for lane in range(LANES)])
         twice = code.value(f"shufflevector <8 x i8> {order}, <8 x i8> poison, {pairs}")
-        first = code.value(f"shl <{count} x i8> {twice}, splat (i8 1)")
-        odd = ", ".join(f"i8 {lane % 2}" for lane in range(count))
-        order = code.value(f"or <{count} x i8> {first}, <{odd}>")
+        first = code.value(f"shl <{LANES} x i8> {twice}, splat (i8 1)")
+        odd = ", ".join(f"i8 {lane % 2}" for lane in range(LANES))
+        order = code.value(f"or <{LANES} x i8> {first}, <{odd}>")
     if size >= 4:
         register, name = "<8 x i32>", "llvm.x86.avx2.permd"
         order = code.value(f"zext <8 x i8> {order} to {register}")

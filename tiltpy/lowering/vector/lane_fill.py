@@ -1,4 +1,7 @@
-"""Empty lanes that take the value of a neighbour, by doubling, or a carried one."""
+"""Empty lanes that take the value of a neighbour, or a carried one.
+
+Which lane it is of is found by doubling, in bytes.
+"""
 
 from typing import Literal
 
@@ -6,9 +9,19 @@ from tiltpy.abi.signature import LANES
 from tiltpy.aggregates.aggregate import State
 from tiltpy.emit.builder import Block
 from tiltpy.emit.values import zero
-from tiltpy.loops.build import TRUE, disj, greatest, i64, le, least, negate, select
-from tiltpy.loops.nodes import CountTrue, Earlier, Extract, Lane, LExpr, Num, Splat, Var
-from tiltpy.types import BOOL, I8, I64, Scalar
+from tiltpy.loops.build import greatest, i64, le, least, select
+from tiltpy.loops.nodes import (
+    CountTrue,
+    Earlier,
+    Extract,
+    Fill,
+    Lane,
+    LExpr,
+    Num,
+    Splat,
+    Var,
+)
+from tiltpy.types import BOOL, I8, I64
 
 Side = Literal["first", "last"]
 NEVER = i64(-(2**62))
@@ -42,38 +55,23 @@ class LaneFill:
     ) -> Var:
         """Set `results` to the numbers of full lanes, to those of others in empty ones.
 
-        Few of these are further than three. Returns which lane each value is of.
+        Returns which lane each value is of.
         """
         at = block.builder.fresh("at", I8)
         block.set(at, select(valid, Lane(I8), self.beyond))
-        for result, number in zip(results, numbers, strict=True):
-            block.set(result, number)
-        filled = self._double(block, valid, at, results, 1)
-        filled = self._double(block, filled, at, results, 2)
-        far = block.inner()
-        reached = self._double(far, filled, at, results, 4)
-        reached = self._double(far, reached, at, results, 8)
-        # A lane that is 16 from what is carried, since all others are empty, too.
-        for result, carried in zip(results, self.carried, strict=True):
-            far.set(result, select(reached, result, Splat(carried, result.type)))
-        block.when(negate(all_true(block, filled)), far)
+        nearer = greatest if self.side == "last" else least
+        for by in (1, 2, 4, 8):
+            block.set(at, nearer(at, self._shift(at, by)))
+        backwards = self.side == "first"
+        for result, number, carried in zip(results, numbers, self.carried, strict=True):
+            filled = Fill(number, valid, carried, backwards, result.type)
+            block.set(result, filled)
         return at
 
-    def _double(
-        self, block: Block, filled: LExpr, at: Var, results: tuple[Var, ...], by: int
-    ) -> LExpr:
-        """Fill empty lanes by those so many lanes away; returns which need no more."""
-        for result, carried in zip(results, self.carried, strict=True):
-            other = self._shift(result, carried, by, result.type)
-            block.set(result, select(filled, result, other))
-        nearer = greatest if self.side == "last" else least
-        block.set(at, nearer(at, self._shift(at, self.beyond, by, I8)))
-        return block.name("filled", disj(filled, self._shift(filled, TRUE, by, BOOL)))
-
-    def _shift(self, lanes: LExpr, edge: LExpr, by: int, kind: Scalar) -> LExpr:
+    def _shift(self, lanes: LExpr, by: int) -> LExpr:
         if self.side == "last":
-            return Earlier(lanes, Splat(edge, kind), by, kind)
-        return Earlier(Splat(edge, kind), lanes, LANES - by, kind)
+            return Earlier(lanes, Splat(self.beyond, I8), by, I8)
+        return Earlier(Splat(self.beyond, I8), lanes, LANES - by, I8)
 
 
 def all_true(block: Block, valid: LExpr) -> LExpr:
