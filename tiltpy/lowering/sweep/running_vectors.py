@@ -16,7 +16,7 @@ from tiltpy.aggregates.aggregate import (
     name_state,
     variables_of,
 )
-from tiltpy.aggregates.built_in import COUNT, short_count
+from tiltpy.aggregates.built_in import COUNT, EXISTS, short_count
 from tiltpy.aggregates.window_elements import Track
 from tiltpy.emit.builder import Block
 from tiltpy.emit.output_arrays import OutputArrays, pack_snapshots
@@ -34,9 +34,9 @@ from tiltpy.loops.build import (
     negate,
     select,
 )
-from tiltpy.loops.nodes import Earlier, Extract, LExpr, Select, Splat, Var
+from tiltpy.loops.nodes import Earlier, Extract, Fill, LExpr, Select, Splat, Var
 from tiltpy.lowering.sweep.running_window import RunningWindow
-from tiltpy.types import BOOL
+from tiltpy.types import BOOL, STRING
 
 
 class RunningVectors:
@@ -144,6 +144,20 @@ def _scan(
     value: LoopValue,
     restarts: LExpr | None,
 ) -> tuple[Var, ...]:
+    """Make the state of each lane, of those up to it and before all."""
+    before = track.running[aggregate]
+    if aggregate.name in ("first.value", "last.value"):
+        return _fill(block, aggregate, before, value, restarts)
+    return _combine(block, aggregate, before, value, restarts)
+
+
+def _combine(
+    block: Block,
+    aggregate: Aggregate,
+    before: tuple[Var, ...],
+    value: LoopValue,
+    restarts: LExpr | None,
+) -> tuple[Var, ...]:
     """Combine the state of each lane with those of the lanes before, and before all.
 
     Those of the lanes alone are counted in the narrowest integers.
@@ -174,4 +188,35 @@ def _scan(
         by *= 2
     kinds = zip(state, aggregate.types, strict=True)
     state = tuple(convert(number, kind) for number, kind in kinds)
-    return variables_of(combine(track.running[aggregate], state))
+    return variables_of(combine(before, state))
+
+
+def _fill(
+    block: Block,
+    aggregate: Aggregate,
+    before: tuple[Var, ...],
+    value: LoopValue,
+    restarts: LExpr | None,
+) -> tuple[Var, ...]:
+    """Fill lanes with the nearest value before them, or the first since a restart.
+
+    A lane takes its own where it restarts, even if that is none.
+    """
+    some, *numbers = before
+    (exists,) = _combine(block, EXISTS, (some,), value, restarts)
+    takes = value.valid
+    if aggregate.name == "first.value":
+        earlier = Earlier(exists, Splat(some, BOOL), 1, BOOL)
+        seen = earlier if restarts is None else conj(earlier, negate(restarts))
+        takes = conj(takes, negate(block.name("seen", seen)))
+    if restarts is not None:
+        takes = disj(takes, restarts)
+    takes = block.name("takes", Splat(takes, BOOL))
+    own = aggregate.lift(block, i64(0), value)
+    if any(number.type == STRING for number in numbers):  # no code but of a string
+        own = lift_where(block, aggregate, value, value.valid, i64(0))
+    filled = tuple(
+        Fill(mine, takes, number, False, number.type)
+        for mine, number in zip(own[1:], numbers, strict=True)
+    )
+    return variables_of((exists, *name_state(block, aggregate.name, filled)))
