@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from tiltpy.array_address import address
 from tiltpy.routines.routine import Argument, Routine, find_slot
 
 
@@ -16,7 +17,7 @@ class PreparedCall:
         self._arguments = arguments
         self._slots = np.array([*map(find_slot, arguments)], np.int64)
         self._numbers = self._slots.data
-        self._address = self._slots.ctypes.data
+        self._address = address(self._slots)
         self._call = routine.load().call
 
     def __call__(self, *numbers: int) -> None:

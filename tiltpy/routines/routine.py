@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tiltpy.array_address import address
 from tiltpy.codegen.cache.compile_cache import open_cache
 from tiltpy.codegen.machine_code import NEVER, LoadedCode, ObjectCode
 from tiltpy.lean_dataclass import dataclass
@@ -26,7 +27,7 @@ class Routine:
         Each array is contiguous, and of the type that its argument has.
         """
         slots = np.array([find_slot(each) for each in arguments], np.int64)
-        self.load().call(slots.ctypes.data, stop)
+        self.load().call(address(slots), stop)
 
     def load(self) -> LoadedCode:
         """Load its machine code, which is compiled at the first call on this disk."""
@@ -38,8 +39,7 @@ def find_slot(argument: Argument) -> int:
     if isinstance(argument, int):
         return argument
     assert argument.flags.c_contiguous
-    address: int = argument.__array_interface__["data"][0]  # faster than `ctypes`
-    return address
+    return address(argument)
 
 
 @cache

@@ -5,10 +5,10 @@ import gc
 import numpy as np
 import pytest
 
+from tiltpy.array_address import address
 from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.runtime.arrays.array_block import CACHE_LINE, ArrayBlock
 from tiltpy.runtime.arrays.pool import POOL, dtype_of
-from tiltpy.runtime.arrays.views import address
 from tiltpy.types import BOOL, F32, F64, I64, Scalar
 
 SHORT = DEFAULT_COSTS.memory.short_bytes

@@ -44,12 +44,12 @@ from tests.random.whole_windows import random_whole_case
 from tests.semantics.test_properties import check
 from tiltpy.abi.signature import LANES, Loop
 from tiltpy.abi.slots import SlotKind
+from tiltpy.array_address import address
 from tiltpy.errors import QueryError
 from tiltpy.runtime.arrays import pool as memory
 from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.pool import dtype_of
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
-from tiltpy.runtime.arrays.views import address
 from tiltpy.runtime.concurrency.offload import stop_flag
 from tiltpy.runtime.execution.call_numbers import item
 from tiltpy.runtime.execution.call_queue import CallQueue

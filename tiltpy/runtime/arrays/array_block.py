@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tiltpy.array_address import address
 from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.runtime.arrays import pool as memory
 from tiltpy.runtime.arrays.pool import Array, dtype_of
-from tiltpy.runtime.arrays.views import address
 from tiltpy.types import U8, Scalar
 
 CACHE_LINE = 64

@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from tiltpy.array_address import address
 from tiltpy.runtime.arrays.dtypes import I64Array
 
 
@@ -25,7 +26,7 @@ def join_slices(arrays: Sequence[I64Array]) -> I64Array:
     if base is None or not _are_successive(arrays, base):
         return np.concatenate(arrays)
     assert isinstance(base, np.ndarray)
-    first = (arrays[0].ctypes.data - base.ctypes.data) // base.itemsize
+    first = (address(arrays[0]) - address(base)) // base.itemsize
     joined: I64Array = base[first : first + sum(map(len, arrays))]
     return joined
 
@@ -39,7 +40,7 @@ def _are_successive(arrays: Sequence[I64Array], base: object) -> bool:
         and all(array.base is base for array in arrays)
         and all(array.strides == (base.itemsize,) == base.strides for array in arrays)
         and all(
-            before.ctypes.data + before.nbytes == after.ctypes.data
+            address(before) + before.nbytes == address(after)
             for before, after in pairwise(arrays)
         )
     )

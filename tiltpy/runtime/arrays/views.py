@@ -14,12 +14,6 @@ from tiltpy.types import Scalar
 Number = TypeVar("Number", bound=np.generic)
 
 
-def address(array: NDArray[np.generic] | None) -> int:
-    """Find the address of an array's first item, six times as fast as numpy."""
-    assert array is not None
-    return int(pa.py_buffer(array).address)
-
-
 def arrow_type(scalar: Scalar) -> pa.DataType:
     """Choose the Arrow type of a scalar's values in memory: times are `int64` ticks."""
     if scalar.is_temporal:

@@ -7,12 +7,16 @@ column, and one pass over its stamps.
 import numpy as np
 import pyarrow as pa
 
+from tiltpy.array_address import address
 from tiltpy.ir.nodes import Input
 from tiltpy.routines.catalogue import FIND_STEPS
 from tiltpy.routines.prepared_call import PreparedCall
 from tiltpy.runtime.arrays.dtypes import Steps, Times
 from tiltpy.runtime.arrays.snapshot_buffer import Column
-from tiltpy.runtime.arrays.views import address, column_of, values_of
+from tiltpy.runtime.arrays.views import (
+    column_of,
+    values_of,
+)
 from tiltpy.runtime.arrow.select_columns import Choice
 from tiltpy.runtime.arrow.timestamps import stamp_type
 from tiltpy.types import MAX_TIME, Unit, columns

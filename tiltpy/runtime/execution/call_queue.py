@@ -5,9 +5,9 @@ from functools import partial
 
 import numpy as np
 
+from tiltpy.array_address import address
 from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.pool import Array, ScratchArrays
-from tiltpy.runtime.arrays.views import address
 from tiltpy.runtime.concurrency.offload import StopFlag, stop_flag
 from tiltpy.runtime.concurrency.threads import StopWork
 from tiltpy.runtime.concurrency.workers import run_all

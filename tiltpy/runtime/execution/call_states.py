@@ -10,12 +10,12 @@ from dataclasses import field, replace
 import numpy as np
 
 from tiltpy.abi.signature import CONTROL, LEFT, NO_STRING, Signature
+from tiltpy.array_address import address
 from tiltpy.lean_dataclass import dataclass
 from tiltpy.runtime.arrays.dictionary import Strings
 from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.pool import Array, dtype_of
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
-from tiltpy.runtime.arrays.views import address
 from tiltpy.runtime.arrow.encode_strings import Vocabulary, encode
 from tiltpy.runtime.execution.state_strings import CodeArray, StateStrings
 from tiltpy.types import STRING, Scalar

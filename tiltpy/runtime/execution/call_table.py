@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from tiltpy.abi.signature import LANES, Loop, RowCount
 from tiltpy.abi.slots import SlotKind
+from tiltpy.array_address import address
 from tiltpy.forks import cached_property
 from tiltpy.runtime.arrays import pool as memory
 from tiltpy.runtime.arrays.array_block import ArrayBlock
@@ -28,7 +29,6 @@ from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.joined_rows import RowMarks
 from tiltpy.runtime.arrays.pool import Array, ScratchArrays, dtype_of
 from tiltpy.runtime.arrays.snapshot_buffer import Column, pack_validity
-from tiltpy.runtime.arrays.views import address
 from tiltpy.runtime.concurrency.offload import StopFlag, stop_flag
 from tiltpy.runtime.concurrency.threads import StopWork
 from tiltpy.runtime.execution.call_numbers import greatest, item, total

@@ -7,10 +7,10 @@ import numpy as np
 
 from tiltpy.abi.layouts import TimeLayout
 from tiltpy.abi.slots import SlotKind
+from tiltpy.array_address import address
 from tiltpy.runtime.arrays.dtypes import I64Array, Times
 from tiltpy.runtime.arrays.search_slices import search_slices
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
-from tiltpy.runtime.arrays.views import address
 from tiltpy.runtime.execution.call_numbers import N, choose, least, most
 from tiltpy.runtime.execution.key_domains import RowsByKey
 from tiltpy.runtime.execution.traced_numbers import TracedArray, is_traced

@@ -13,12 +13,12 @@ from typing import TypeVar
 import numpy as np
 
 from tiltpy.abi.layouts import TimeLayout
+from tiltpy.array_address import address
 from tiltpy.runtime.arrays.bitmap_snapshots import BitmapSnapshots
 from tiltpy.runtime.arrays.joined_rows import JoinedRows
 from tiltpy.runtime.arrays.pool import Array
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
 from tiltpy.runtime.arrays.time_layout import make_sampled
-from tiltpy.runtime.arrays.views import address
 from tiltpy.runtime.execution.time_domain import Cells, Domain
 from tiltpy.runtime.ingest.drop_nulls import keep_rows
 from tiltpy.types import Scalar, TDom, Type

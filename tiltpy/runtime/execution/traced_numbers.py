@@ -16,9 +16,9 @@ from typing import Any, Literal
 import numpy as np
 
 from tiltpy.abi.layouts import TimeLayout
+from tiltpy.array_address import address
 from tiltpy.runtime.arrays.search_slices import search_slices
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
-from tiltpy.runtime.arrays.views import address
 
 Side = Literal["left", "right"]
 Operand = Any

@@ -15,6 +15,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
+from tiltpy.array_address import address
 from tiltpy.ir.nodes import Input
 from tiltpy.lean_dataclass import record
 from tiltpy.runtime.arrays.dtypes import BoolArray, Times
@@ -231,7 +232,7 @@ def _read_samples(
     assert samples is not None
     shared = share_samples(declared, binding.frame)
     if shared is not None:
-        place = shared.values.ctypes.data, shared.values.dtype, len(shared.values)
+        place = address(shared.values), shared.values.dtype, len(shared.values)
         return binding.memoize_view(
             (declared, place),
             lambda: _rows_of_samples(declared, samples, len(shared.values), (shared,)),

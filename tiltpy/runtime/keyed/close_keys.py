@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tiltpy.array_address import address
 from tiltpy.routines.catalogue import CLOSE_KEYS
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
 from tiltpy.runtime.arrays.pool import allocate
 from tiltpy.runtime.arrays.snapshot_buffer import Column
-from tiltpy.runtime.arrays.views import address
 from tiltpy.runtime.execution.key_domains import EARLIEST
 from tiltpy.runtime.keyed.join import join_columns, no_rows, take_rows
 from tiltpy.runtime.keyed.snapshots import KeyedSnapshots

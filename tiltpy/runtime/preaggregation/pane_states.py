@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from tiltpy.abi.layouts import TimeLayout
 from tiltpy.abi.signature import PaneAggregation, RowCount, Signature
 from tiltpy.abi.slots import SlotKind
+from tiltpy.array_address import address
 from tiltpy.calendars import cell_numbers, cell_starts
 from tiltpy.costs import PreaggregationCosts
 from tiltpy.lean_dataclass import dataclass
@@ -22,7 +23,6 @@ from tiltpy.runtime.arrays.dictionary import Strings
 from tiltpy.runtime.arrays.dtypes import I64Array, Times
 from tiltpy.runtime.arrays.pool import ScratchArrays, allocate
 from tiltpy.runtime.arrays.snapshot_buffer import CACHE_BLOCK, SnapshotBuffer
-from tiltpy.runtime.arrays.views import address
 from tiltpy.runtime.execution.call_queue import CallQueue
 from tiltpy.runtime.execution.call_table import CallTable
 from tiltpy.runtime.execution.kernel import Kernel
