@@ -1,9 +1,9 @@
-"""Decorators for frozen dataclasses with slots that take less time.
+"""Decorators for dataclasses with slots that take less time.
 
-`dataclass` makes classes quickly: a process that imports tiltpy makes hundreds of them,
-and `dataclasses` compiles seven functions of source text for each, which was two fifths
-of the time of all imports. Here `__init__` alone is compiled; the other methods are
-closures over the fields.
+`dataclass` makes frozen classes quickly: a process that imports tiltpy makes hundreds
+of them, and uses a third. `dataclasses` compiles seven functions of source text for
+each. Here a method is made when it is first looked up, and `__init__` alone is
+compiled: its code is that of any class with as many fields, under other names.
 
 `record` is for classes of which a run makes dozens of objects for each table. Those of
 a frozen dataclass take three times as long to make as others, since each field is set
@@ -13,9 +13,13 @@ Type checkers see `dataclasses.dataclass` in both.
 """
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from copy import copy
+from dataclasses import MISSING, Field
+from functools import cache
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 __all__ = ["dataclass", "record"]
 
@@ -31,7 +35,8 @@ else:
         assert frozen
         assert slots
         assert not eq
-        return dataclasses.dataclass(slots=True, eq=False, weakref_slot=weakref_slot)
+        more = ("__weakref__",) if weakref_slot else ()
+        return lambda cls: _make_class(cls, _RECORD, _params(show=True), more)
 
     def dataclass(
         *, frozen: bool, slots: bool, eq: bool = True, repr: bool = True
@@ -42,32 +47,123 @@ else:
         """
         assert frozen
         assert slots
-        return lambda cls: _freeze(cls, eq=eq, show=repr)
+        methods = {**_FROZEN, **(_SHOWN if repr else {}), **(_COMPARED if eq else {})}
+        return lambda cls: _make_class(cls, methods, _params(frozen=True, show=repr))
 
 
-def _freeze(cls: type, *, eq: bool, show: bool) -> type:
-    own = {name for name, value in vars(cls).items() if value is not None}
-    make = dataclasses.dataclass(init=False, repr=False, eq=False, slots=True)
-    made: Any = make(cls)
-    fields = dataclasses.fields(made)
-    assert all(f.init and not f.kw_only for f in fields), "all are arguments, by place"
-    made.__dataclass_params__.frozen = True  # for classes that are derived from it
-    made.__dataclass_params__.repr = show
-    methods = {**_make_frozen(made, fields), **_make_pickled(fields)}
-    if show and "__repr__" not in own:
-        methods["__repr__"] = _make_repr([f.name for f in fields if f.repr])
-    if eq:
-        compared = _values([f.name for f in fields if f.compare])
-        if "__eq__" not in own:
-            methods["__eq__"] = _make_eq(compared)
-        if "__hash__" not in own:
-            methods["__hash__"] = lambda self: hash(compared(self))
-    for name, method in methods.items():
-        method.__name__ = name
-        method.__qualname__ = f"{made.__qualname__}.{name}"
-        setattr(made, name, method)
-    result: type = made
-    return result
+_DECLARED = "__lean_fields__"
+"""The attribute of a class that has what its body says of its fields."""
+
+
+class _FieldDeclaration(NamedTuple):
+    """A field as the body of a class declares it."""
+
+    type: Any
+    field: Any
+    """Its default and other options."""
+
+
+class _LateMethod:
+    """A method that a class has when it is first looked up.
+
+    All classes share it: those that they derive from have none that is still to come.
+    """
+
+    __slots__ = ("_make", "_name")
+
+    def __init__(self, name: str, make: Callable[[type], Any]) -> None:
+        self._name = name
+        self._make = make
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        for cls in owner.__mro__:
+            if vars(cls).get(self._name) is self:
+                made = self._make(cls)
+                if isinstance(made, FunctionType):
+                    made.__name__ = self._name
+                    made.__qualname__ = f"{cls.__qualname__}.{self._name}"
+                setattr(cls, self._name, made)
+                break
+        # Else another thread was faster.
+        return getattr(owner if instance is None else instance, self._name)
+
+
+def _make_class(
+    cls: type,
+    methods: Mapping[str, object],
+    params: object,
+    more_slots: tuple[str, ...] = (),
+) -> type:
+    """Make the class anew, with slots for its fields."""
+    body = dict(vars(cls))
+    own = {name for name, value in body.items() if value is not None}
+    fields = {
+        name: _FieldDeclaration(kind, _options(body.pop(name, MISSING)))
+        for name, kind in cls.__annotations__.items()
+        if not _is_of_class(kind)
+    }
+    for name in ("__dict__", "__weakref__"):
+        body.pop(name, None)
+    arguments = tuple(n for n, each in fields.items() if each.field.init)
+    body |= {
+        "__qualname__": cls.__qualname__,
+        "__slots__": (*fields, *more_slots),
+        "__match_args__": arguments,
+        "__dataclass_params__": params,
+        _DECLARED: fields,
+        **{name: method for name, method in methods.items() if name not in own},
+    }
+    made: type = type(cls)(cls.__name__, cls.__bases__, body)
+    return made
+
+
+def _is_of_class(kind: Any) -> bool:
+    """Tell whether an annotation is that of a variable of the class."""
+    if isinstance(kind, str):
+        return kind.removeprefix("typing.").startswith("ClassVar")
+    return kind is ClassVar or getattr(kind, "__origin__", None) is ClassVar
+
+
+def _options(value: Any) -> Any:
+    """Return the options of a field; a default alone is one of them."""
+    if isinstance(value, Field):
+        assert value.kw_only in (MISSING, False), "all arguments are by place"
+        return value
+    assert value.__class__.__hash__ is not None, "objects would share what can change"
+    return _PLAIN if value is MISSING else dataclasses.field(default=value)
+
+
+_PLAIN: Any = dataclasses.field()
+
+
+@cache
+def _params(*, frozen: bool = False, show: bool) -> object:
+    """Make what `dataclasses` asks of a class: it derives others of a frozen one."""
+    like = type("Like", (), {})
+    made: Any = dataclasses.dataclass(frozen=frozen, repr=show, eq=False)(like)
+    return made.__dataclass_params__
+
+
+def _fields(cls: type) -> dict[str, _FieldDeclaration]:
+    fields: dict[str, _FieldDeclaration] = getattr(cls, _DECLARED)
+    return fields
+
+
+def _names(cls: type, choose: Callable[[Any], bool]) -> list[str]:
+    """List the fields that a choice is for."""
+    return [name for name, each in _fields(cls).items() if choose(each.field)]
+
+
+def _make_fields(cls: type) -> dict[str, Field[Any]]:
+    """Make the fields that `dataclasses` knows of a class, by a class that it makes."""
+    declared = _fields(cls)
+    body: dict[str, Any] = {name: copy(each.field) for name, each in declared.items()}
+    body["__annotations__"] = {name: each.type for name, each in declared.items()}
+    body["__module__"] = cls.__module__
+    make = dataclasses.dataclass(init=False, repr=False, eq=False)
+    made: Any = make(type(cls.__name__, (), body))
+    fields: dict[str, Field[Any]] = made.__dataclass_fields__
+    return fields
 
 
 def _values(names: list[str]) -> Callable[[object], tuple[Any, ...]]:
@@ -90,73 +186,88 @@ class _Factory:
 
 
 FACTORY = _Factory()
-Methods = dict[str, Callable[..., Any]]
 
 
-def _make_frozen(made: Any, fields: tuple[dataclasses.Field[Any], ...]) -> Methods:
-    """Make `__init__`, which alone sets fields, and what refuses to."""
-    names = {f.name for f in fields}
+def _make_refuse_set(cls: Any) -> Callable[..., None]:
+    names = set(_fields(cls))
 
     def refuse_set(self: object, name: str, value: object) -> None:
-        if type(self) is made or name in names:
+        if type(self) is cls or name in names:
             raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
-        super(made, self).__setattr__(name, value)
+        super(cls, self).__setattr__(name, value)
+
+    return refuse_set
+
+
+def _make_refuse_delete(cls: Any) -> Callable[..., None]:
+    names = set(_fields(cls))
 
     def refuse_delete(self: object, name: str) -> None:
-        if type(self) is made or name in names:
+        if type(self) is cls or name in names:
             raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
-        super(made, self).__delattr__(name)
+        super(cls, self).__delattr__(name)
 
-    return {
-        "__init__": _make_init(made, fields),
-        "__setattr__": refuse_set,
-        "__delattr__": refuse_delete,
-    }
+    return refuse_delete
 
 
-def _make_init(
-    made: Any, fields: tuple[dataclasses.Field[Any], ...]
-) -> Callable[..., None]:
-    """Compile `__init__`, whose arguments are the fields."""
+def _make_frozen_init(cls: type) -> Callable[..., None]:
+    """Make `__init__`, which alone sets fields."""
+    return _make_init(cls, "_set_{name}(self, {value})")
+
+
+def _make_record_init(cls: type) -> Callable[..., None]:
+    return _make_init(cls, "self.{name} = {value}")
+
+
+def _make_init(cls: type, statement: str) -> Callable[..., None]:
+    """Compile `__init__`, whose arguments are fields; a statement sets each."""
     known: dict[str, Any] = {"_factory": FACTORY}
-    arguments, lines = [], []
-    for field in fields:
-        name = field.name
-        known[f"_set_{name}"] = vars(made)[name].__set__
+    arguments, lines = ["self"], []
+    for name, (_, field) in _fields(cls).items():
+        known[f"_set_{name}"] = vars(cls)[name].__set__
         known[f"_default_{name}"] = field.default
         known[f"_make_{name}"] = field.default_factory
         value, default = name, f" = _default_{name}"
-        if field.default_factory is not dataclasses.MISSING:
+        if field.default_factory is not MISSING:
             default = " = _factory"
             value = f"_make_{name}() if {name} is _factory else {name}"
-        elif field.default is dataclasses.MISSING:
+        elif field.default is MISSING:
             default = ""
-        arguments.append(name + default)
-        lines.append(f" _set_{name}(self, {value})")
-    if hasattr(made, "__post_init__"):
+        if field.init:
+            arguments.append(name + default)
+        elif default:
+            value = (
+                value.partition(" if ")[0] if field.default is MISSING else default[3:]
+            )
+        else:
+            continue
+        lines.append(f" {statement.format(name=name, value=value)}")
+    if hasattr(cls, "__post_init__"):
         lines.append(" self.__post_init__()")
-    head = f"def __init__({', '.join(['self', *arguments])}):\n"
+    head = f"def __init__({', '.join(arguments)}):\n"
     exec(head + "\n".join(lines or [" pass"]), known)  # noqa: S102
     init: Callable[..., None] = known["__init__"]
-    init.__module__ = made.__module__
-    init.__annotations__ = {f.name: f.type for f in fields} | {"return": None}
+    init.__module__ = cls.__module__
+    types = {name: each.type for name, each in _fields(cls).items()}
+    init.__annotations__ = {n: types[n] for n in vars(cls)["__match_args__"]} | {
+        "return": None
+    }
     return init
 
 
-def _make_pickled(fields: tuple[dataclasses.Field[Any], ...]) -> Methods:
-    """Make what `pickle` and `copy` call: the state is a list of the fields' values."""
-    read = _values([field.name for field in fields])
-    names = [field.name for field in fields]
-
-    def set_state(self: object, state: list[Any]) -> None:
-        for name, value in zip(names, state, strict=True):
-            object.__setattr__(self, name, value)
-
-    return {"__getstate__": lambda self: list(read(self)), "__setstate__": set_state}
+def _get_state(self: Any) -> list[Any]:
+    """Return what `pickle` and `copy` keep: a list of the fields' values."""
+    return [getattr(self, name) for name in _fields(type(self))]
 
 
-def _make_repr(names: list[str]) -> Callable[[object], str]:
+def _set_state(self: object, state: list[Any]) -> None:
+    for name, value in zip(_fields(type(self)), state, strict=True):
+        object.__setattr__(self, name, value)
+
+
+def _make_repr(cls: type) -> Callable[[object], str]:
     """Make `__repr__`, with one Python frame for each level: objects may be deep."""
+    names = _names(cls, lambda field: field.repr)
 
     def represent(self: object) -> str:
         shown: list[str] = []
@@ -171,10 +282,39 @@ def _make_repr(names: list[str]) -> Callable[[object], str]:
     return represent
 
 
-def _make_eq(compared: Callable[[object], tuple[Any, ...]]) -> Callable[..., Any]:
+def _make_eq(cls: type) -> Callable[..., Any]:
+    compared = _values(_names(cls, lambda field: field.compare))
+
     def equal(self: object, other: object) -> Any:
         if type(other) is not type(self):
             return NotImplemented
         return compared(self) == compared(other)
 
     return equal
+
+
+def _make_hash(cls: type) -> Callable[[object], int]:
+    compared = _values(_names(cls, lambda field: field.compare))
+    return lambda self: hash(compared(self))
+
+
+def _late(**makers: Callable[[type], Any]) -> dict[str, _LateMethod]:
+    methods = {f"__{name}__": make for name, make in makers.items()}
+    return {name: _LateMethod(name, make) for name, make in methods.items()}
+
+
+_SHOWN: Final = _late(repr=_make_repr)
+_COMPARED: Final = _late(eq=_make_eq, hash=_make_hash)
+_EVERY: Final = {
+    **_late(dataclass_fields=_make_fields),
+    "__replace__": dataclasses.replace,
+}
+_RECORD: Final = {**_EVERY, **_SHOWN, **_late(init=_make_record_init)}
+_FROZEN: Final = {
+    **_EVERY,
+    **_late(
+        init=_make_frozen_init, setattr=_make_refuse_set, delattr=_make_refuse_delete
+    ),
+    "__getstate__": _get_state,
+    "__setstate__": _set_state,
+}
