@@ -13,30 +13,17 @@ import signal
 import sys
 import warnings
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
 from tiltpy.cli.arguments import ArgumentsError
-from tiltpy.cli.check import add_check_arguments, check
-from tiltpy.cli.completion import (
-    COMPLETE,
-    add_completion_arguments,
-    complete,
-    completion,
-)
+from tiltpy.cli.completion import COMPLETE, complete
 from tiltpy.cli.console import FAILED, report, report_line, report_warning
-from tiltpy.cli.disorder import add_disorder_arguments, disorder
-from tiltpy.cli.explain import add_explain_arguments, explain
-from tiltpy.cli.fmt import add_fmt_arguments, fmt
-from tiltpy.cli.live import add_live_arguments, live
-from tiltpy.cli.lsp import add_lsp_arguments, lsp
-from tiltpy.cli.new import add_new_arguments, new
-from tiltpy.cli.plot import add_plot_arguments, plot
-from tiltpy.cli.run import add_run_arguments, run
 from tiltpy.errors import TiltError, TiltWarning
 from tiltpy.messages import closest
 from tiltpy.runtime.concurrency.offload import is_abandoned
@@ -52,6 +39,20 @@ Windows has no SIGHUP.
 """
 BROKEN_PIPE = 13
 """The number of SIGPIPE, on systems that have it."""
+
+COMMANDS = {
+    "run": "run a query over files",
+    "live": "run a query over rows as they come",
+    "plot": "draw the result of a query",
+    "check": "report the errors of queries",
+    "explain": "show what a query compiles to",
+    "fmt": "rewrite queries in the standard format",
+    "new": "write a query to start from, for the columns of a file",
+    "disorder": "measure how far rows are out of order",
+    "lsp": "serve an editor: errors, names, completion",
+    "completion": "write a script that completes commands in a shell",
+}
+"""What each command does; it is a function of a module of its name."""
 
 EXAMPLE = """\
 example:
@@ -96,8 +97,8 @@ def _explain_choice(word: str, choices: Sequence[str]) -> str:
     return f"invalid choice: '{word}'; {hint}"
 
 
-def build_parser() -> _Parser:
-    """Build the parser of the whole command line."""
+def build_parser(names: Iterable[str]) -> _Parser:
+    """Build the parser of the command line, for some of the commands."""
     parser = _Parser(
         prog="tilt",
         description="Compile temporal queries and run them.",
@@ -107,41 +108,17 @@ def build_parser() -> _Parser:
     )
     parser.add_argument("--version", action="store_true", help="print the version")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    for name, command, add_arguments, summary in (
-        ("run", run, add_run_arguments, "run a query over files"),
-        ("live", live, add_live_arguments, "run a query over rows as they come"),
-        ("plot", plot, add_plot_arguments, "draw the result of a query"),
-        ("check", check, add_check_arguments, "report the errors of queries"),
-        ("explain", explain, add_explain_arguments, "show what a query compiles to"),
-        ("fmt", fmt, add_fmt_arguments, "rewrite queries in the standard format"),
-        (
-            "new",
-            new,
-            add_new_arguments,
-            "write a query to start from, for the columns of a file",
-        ),
-        (
-            "disorder",
-            disorder,
-            add_disorder_arguments,
-            "measure how far rows are out of order",
-        ),
-        ("lsp", lsp, add_lsp_arguments, "serve an editor: errors, names, completion"),
-        (
-            "completion",
-            completion,
-            add_completion_arguments,
-            "write a script that completes commands in a shell",
-        ),
-    ):
+    for name in names:
+        summary = COMMANDS[name]
+        module = import_module(f"tiltpy.cli.{name}")
         sub = commands.add_parser(
             name,
             help=summary,
             description=f"{summary[0].upper()}{summary[1:]}.",
             allow_abbrev=False,
         )
-        add_arguments(sub)
-        sub.set_defaults(command=command, parser=sub)
+        getattr(module, f"add_{name}_arguments")(sub)
+        sub.set_defaults(command=getattr(module, name), parser=sub)
     return parser
 
 
@@ -194,8 +171,8 @@ def _open_outputs() -> None:
 
 
 def _dispatch(argv: Sequence[str] | None) -> int:
-    parser = build_parser()
     words = sys.argv[1:] if argv is None else list(argv)
+    parser = build_parser(words[:1] if words and words[0] in COMMANDS else COMMANDS)
     if words[:1] == [COMPLETE]:
         return complete(parser, words[1:])
     if words[:1] == ["help"]:

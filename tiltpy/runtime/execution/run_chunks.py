@@ -9,6 +9,7 @@ from tiltpy.abi.signature import Signature
 from tiltpy.costs import RunCosts
 from tiltpy.errors import DataError
 from tiltpy.plan.run_plan import ChunkRule
+from tiltpy.runtime.arrays.distinct import distinct
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.execution.chunk_sizing import (
@@ -110,7 +111,7 @@ class RunChunks:
         inside = (self.vector.low < cuts) & (cuts < self.vector.high)
         seams = last_seam(self.vector.aligned_range, cuts)
         seams = np.maximum(seams, self.vector.low)
-        return np.unique(np.where(inside, seams, cuts))
+        return distinct(np.where(inside, seams, cuts))
 
     def _phase(self) -> int:
         """Find a phase by which all chunks of a vector kernel but one are as long."""

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from tiltpy.abi.signature import NO_STRING
 from tiltpy.runtime.arrays.dictionary import Strings
+from tiltpy.runtime.arrays.distinct import distinct
 from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
 from tiltpy.runtime.arrow.encode_strings import Vocabulary, encode
@@ -96,7 +97,7 @@ class StateStrings:
 
     def _forget(self, arrays: Sequence[CodeArray]) -> None:
         """Forget the strings that no state has."""
-        used = np.unique(np.concatenate(arrays))
+        used = distinct(np.concatenate(arrays))
         used = used[used != NO_STRING]
         for array in arrays:
             array[:] = np.where(array == NO_STRING, NO_STRING, used.searchsorted(array))

@@ -10,6 +10,7 @@ import numpy as np
 
 from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.lean_dataclass import dataclass
+from tiltpy.runtime.arrays.distinct import distinct
 from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.snapshot_buffer import cache_blocks
 from tiltpy.runtime.arrays.time_layout import shift_by_one
@@ -149,7 +150,7 @@ def order_wide_codes(codes: Codes, size: int, excess: int) -> tuple[Codes, Codes
     below = np.concatenate(map_portions(find_below, len(ordered) - 1))
     if len(below):
         high = ordered >> codes.dtype.type(excess)
-        mixed = np.unique(high[below])
+        mixed = distinct(high[below])
         begins, ends = (high.searchsorted(mixed, side) for side in ("left", "right"))
         rows = np.arange((ends - begins).sum())
         rows += np.repeat(begins - offsets_of(ends - begins)[:-1], ends - begins)

@@ -19,6 +19,7 @@ from tiltpy.forks import cached_property
 from tiltpy.lean_dataclass import dataclass
 from tiltpy.runtime.arrays.block_passes import for_each_block
 from tiltpy.runtime.arrays.dictionary import MOST_BYTES
+from tiltpy.runtime.arrays.distinct import distinct
 from tiltpy.runtime.arrays.views import bools_of, integers_of, plain_array, values_of
 from tiltpy.runtime.arrow.encode_strings import encode_chunks, is_string
 from tiltpy.runtime.arrow.read_frame import payload_array
@@ -176,8 +177,8 @@ def _favors_sort(values: Codes, excess: int) -> bool:
     """
     rows = DEFAULT_COSTS.reading.sampled_keys
     sample = values[:: max(1, len(values) // rows)]
-    keys = len(np.unique(sample))
-    apart = len(np.unique(sample >> values.dtype.type(excess)))
+    keys = len(distinct(sample))
+    apart = len(distinct(sample >> values.dtype.type(excess)))
     return 2 * keys > rows and 10 * apart > 9 * keys
 
 

@@ -3,6 +3,8 @@
 Values are shared, never copied, where they are of the declared type and contiguous.
 """
 
+import sys
+
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -23,8 +25,7 @@ def share_samples(declared: Input, values: object) -> Column | None:
     """View a numpy array of the memory layout that kernels read; None of all else."""
     if not isinstance(values, np.ndarray) or not isinstance(declared.type, Scalar):
         return None
-    masked = isinstance(values, np.ma.MaskedArray)
-    return None if masked else _view_column(values, declared.type)
+    return None if _is_masked(values) else _view_column(values, declared.type)
 
 
 def choose_samples(declared: Input, values: object) -> tuple[pa.Table, Choice]:
@@ -98,11 +99,18 @@ def _array_of(input: str, values: object) -> pa.ChunkedArray:
         ) from error
 
 
+def _is_masked(values: object) -> bool:
+    """Tell whether values are masked; without importing what would have made them."""
+    masked = sys.modules.get("numpy.ma")
+    return masked is not None and isinstance(values, masked.MaskedArray)
+
+
 def _of_numpy(values: NDArray[np.generic]) -> pa.Array:
     """Convert values, null where an array of `numpy.ma` masks them."""
-    masked = isinstance(values, np.ma.MaskedArray)
-    mask = np.ma.getmaskarray(values) if masked else None
-    data = np.ascontiguousarray(np.ma.getdata(values))
+    mask = None
+    if _is_masked(values):
+        mask, values = np.ma.getmaskarray(values), np.ma.getdata(values)
+    data = np.ascontiguousarray(values)
     native = data.dtype.newbyteorder("=")
     return pa.array(data.astype(native, copy=False), mask=mask)
 

@@ -30,6 +30,7 @@ from tiltpy.plan.key_plan import (
 )
 from tiltpy.plan.nodes import Refusal
 from tiltpy.runtime.arrays.dictionary import Strings
+from tiltpy.runtime.arrays.distinct import distinct
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array
 from tiltpy.runtime.arrays.pool import ThreadScratch
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
@@ -454,7 +455,7 @@ def phases(groups: Groups) -> int:
     if groups.buffer.layout is not TimeLayout.SAMPLED:
         return len(groups.firsts)
     nonempty = groups.nonempty
-    return len(np.unique(groups.firsts[nonempty] % groups.buffer.period))
+    return len(distinct(groups.firsts[nonempty] % groups.buffer.period))
 
 
 def layout_of(rows: RowsByKey) -> Layout:

@@ -20,6 +20,7 @@ from tiltpy.calendars import cell_numbers, cell_starts
 from tiltpy.costs import PreaggregationCosts
 from tiltpy.lean_dataclass import dataclass
 from tiltpy.runtime.arrays.dictionary import Strings
+from tiltpy.runtime.arrays.distinct import distinct
 from tiltpy.runtime.arrays.dtypes import I64Array, Times
 from tiltpy.runtime.arrays.pool import ScratchArrays, allocate
 from tiltpy.runtime.arrays.snapshot_buffer import CACHE_BLOCK, SnapshotBuffer
@@ -191,7 +192,7 @@ class Matrices:
         """The panes with which calls begin that have about as many rows each."""
         rows = self.panes.rows
         wanted = np.arange(0, max(1, int(rows[-1])), self.costs.call_rows)
-        return np.unique(np.append(rows[:-1].searchsorted(wanted), len(self.panes)))
+        return distinct(np.append(rows[:-1].searchsorted(wanted), len(self.panes)))
 
 
 class PaneCalls:

@@ -14,6 +14,7 @@ from tiltpy import arrow_functions as pc
 from tiltpy.costs import DEFAULT_COSTS, PreaggregationCosts
 from tiltpy.forks import cached_property
 from tiltpy.ir.nodes import Input
+from tiltpy.runtime.arrays.distinct import distinct
 from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrays.time_layout import make_sampled
@@ -121,7 +122,7 @@ class TimeOrderedRows:
         """Count the keys of a sample."""
         rows = plain_array(self._sample())
         keys = encode_keys([column.take(rows) for column in self.columns])
-        return len(np.unique(keys.codes))
+        return len(distinct(keys.codes))
 
 
 def _is_integer(kind: pa.DataType) -> bool:

@@ -1,0 +1,19 @@
+"""Distinct values of an array."""
+
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Integer = TypeVar("Integer", bound=np.integer)
+
+
+def distinct(values: NDArray[Integer]) -> NDArray[Integer]:
+    """List each of some integers once, in ascending order.
+
+    `np.unique` would import numpy's masked arrays, to see that the array is none.
+    """
+    ordered = np.sort(values, axis=None)
+    is_first = np.ones(len(ordered), np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
+    return ordered[is_first]
