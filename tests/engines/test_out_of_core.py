@@ -116,15 +116,15 @@ def test_large_pieces_are_not_copied(
     """Their first rows come before the others, which the rows behind them follow."""
     shown: list[bool] = []
 
-    def show_all(self: InputBuffer) -> None:
+    def show_more(self: InputBuffer) -> None:
         large = self._large
         show(self)
         if large is not None:
             values = self._rows.columns[0].values
             shown.append(np.shares_memory(values, large.columns[0].values))
 
-    show = InputBuffer._show_all
-    monkeypatch.setattr(InputBuffer, "_show_all", show_all)
+    show = InputBuffer._show_more
+    monkeypatch.setattr(InputBuffer, "_show_more", show_more)
     table = prices(9000)
     options = {"apart_rows": 20, "first_bytes": 9000, "least_bytes": 9000}
     with default_span_costs(most_bytes=9000, shown_rows=3, **options):

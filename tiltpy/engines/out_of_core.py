@@ -277,11 +277,16 @@ class _Stream:
         return True
 
     def _has_enough(self) -> bool:
-        """Tell whether a span can begin: half of a single input's is not worth a copy.
+        """Tell whether a span can begin: of a single input half is not worth a copy.
 
-        Rows of several inputs come in turns, so that few wait.
+        Nor is a batch that is read by itself. Rows of several inputs come in turns, so
+        that few wait.
         """
-        return self.fresh >= self.span // (2 if len(self.inputs) == 1 else 1)
+        if len(self.inputs) > 1:
+            return self.fresh >= self.span
+        (held,) = self.inputs.values()
+        apart = self.costs.apart_rows * held.row_bytes
+        return self.fresh >= min(self.span // 2, apart)
 
     def _share(self) -> int:
         """Choose how many bytes of an input to read at once: all that a span lacks.

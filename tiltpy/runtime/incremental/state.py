@@ -108,7 +108,7 @@ class InputBuffer(UnkeyedSource):
 
     Kernels read rows in one piece. To copy a large one behind the few that are held
     would cost more than to compute it: its first rows, as many as a halo has, come
-    before the others. Once those are computed, all that is needed is in the large one.
+    before the others, and twice as many until all that is needed is in the large one.
     """
 
     def __init__(self, declared: Input, feed: EventSource, look: Look) -> None:
@@ -134,7 +134,9 @@ class InputBuffer(UnkeyedSource):
         return self._large.row(self._shown)[0]
 
     def pull(self, size: int) -> int:
-        self._show_all()
+        if self._large is not None:
+            self._show_more()
+            return 0
         came = super().pull(size)
         if self._fresh:
             before = self._rows.n + sum(piece.n for piece in self._fresh[:-1])
@@ -164,19 +166,22 @@ class InputBuffer(UnkeyedSource):
             self._rows, self._large = SnapshotBuffer.empty(self.payload), None
         else:
             self._rows = drop_before(self.rows(), time, last_rows, self.payload)
-            self._show_all()
+            if self._large is not None:
+                self._show_more()
         return buffer_bytes(self._rows)
 
-    def _show_all(self) -> None:
-        """Have the others of a large piece come, without a copy if it has all rows."""
-        large, self._large = self._large, None
-        if large is None:
+    def _show_more(self) -> None:
+        """Have more of a large piece come: all, once no rows before it are needed."""
+        large, shown, held = self._large, self._shown, self._rows.n
+        assert large is not None
+        is_apart = self._rows.layout is not TimeLayout.OVERLAPPING
+        if is_apart and not self._fresh and held <= shown:
+            self._rows, self._large = large.slice(shown - held, large.n), None
             return
-        held, layout = self._rows.n, self._rows.layout
-        if self._fresh or held > self._shown or layout is TimeLayout.OVERLAPPING:
-            self._fresh.append(large.slice(self._shown, large.n))
-        else:
-            self._rows = large.slice(self._shown - held, large.n)
+        self._shown = shown + max(shown, held)
+        if not is_apart or large.n <= COSTS.shown_share * self._shown:
+            self._shown, self._large = large.n, None
+        self._fresh.append(large.slice(shown, self._shown))
 
 
 class KeyedInputBuffer(InputSource):
