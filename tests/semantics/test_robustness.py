@@ -23,9 +23,10 @@ UNOPTIMIZED = tilt.CompileOptions(
 
 @contextmanager
 def within(seconds: float) -> Iterator[None]:
-    began = time.perf_counter()
+    """Fail what takes more processor time: work that grows without measure."""
+    began = time.process_time()
     yield
-    assert time.perf_counter() - began < seconds
+    assert time.process_time() - began < seconds
 
 
 # Huge domains
