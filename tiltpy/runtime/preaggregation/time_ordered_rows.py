@@ -79,7 +79,7 @@ class TimeOrderedRows:
             low, high = self._range
             if high - low < most:
                 return _in_range(self._plain, low, high, self.columns[0].type)
-        if self._distinct > min(most, self._sampled):
+        if self._are_many(min(most, self._sampled)):
             return None
         codes = self._codes if self._codes.size <= most else self._narrow_codes
         return _coded(codes) if codes.size <= most else None
@@ -116,6 +116,14 @@ class TimeOrderedRows:
         ends = np.arange(min(rows, self._sampled))
         spread = np.arange(0, rows, max(1, rows // self._sampled))
         return np.concatenate([ends, spread, rows - 1 - ends])
+
+    def _are_many(self, most: int) -> bool:
+        """Tell whether there may well be more keys than `most`."""
+        first, *others = self.columns
+        is_encoded = not others and pa.types.is_dictionary(first.type)
+        if is_encoded and len(first.dictionary) < most:  # null is a key as well
+            return False
+        return self._distinct > most
 
     @cached_property
     def _distinct(self) -> int:
