@@ -18,6 +18,10 @@ import tiltpy as tilt
             "~o: Spark's own aggregates fold, if it has the conditions",
         ),
         (
+            "last(v for v in ~x[w-10 : w] if v < 3.0)",
+            "~o: rows are folded into panes, whose states are moved",
+        ),
+        (
             "sum(~x[w-10 : w])",
             "~o: rows are moved: sum of f64 has no exact merge in any order",
         ),

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyarrow import compute as pc
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
@@ -21,7 +22,8 @@ from tests.compare import same_number
 from tiltpy.passes.resolve_boundaries import resolve_boundaries
 from tiltpy.plan.nodes import Refusal
 from tiltpy.plan.partial_panes import split_into_panes
-from tiltpy.spark import tilt_transform
+from tiltpy.spark import apply, tilt_transform
+from tiltpy.spark.apply import SparkPlan
 
 CASES, DEEPER = 3, 300
 ELEMENTS = (
@@ -40,6 +42,19 @@ ELEMENTS = (
     "any({}.b)",
     "all({}.b)",
 )
+OF_ROWS = (
+    "first({}.f)",
+    "last({}.i)",
+    "first({}.g)",
+    "last({}.b)",
+    "first(v.i for v in {} if v.f > 0.0)",
+    "last(v.f != φ ? v.i : -1 for v in {})",
+    "first(7 for v in {} if v.f == φ)",
+    "count({})",
+    "sum({}.i)",
+    "max({}.f)",
+)
+"""Values of rows, among others."""
 SELECTIVE = (
     "count(v for v in {} if v.i > 2)",
     "count(v for v in {} if !(v.f <= 0.25) || v.b)",
@@ -50,16 +65,26 @@ SELECTIVE = (
     "any(v.b for v in {} if v.f > -0.5)",
     "all(v.b for v in {} if v.f != 0.25)",
 )
-SCALAR = ("count({})", "min({})", "max({})", "count(v for v in {} if v > 0.0)")
+SCALAR = (
+    "count({})",
+    "min({})",
+    "max({})",
+    "count(v for v in {} if v > 0.0)",
+    "first({})",
+    "last(v for v in {} if v < 0.5)",
+)
 
 
-def draw_query(random: Random) -> tuple[str, bool]:
-    """A query of tumbling and hopping windows; whether its payload is a scalar."""
+def draw_query(random: Random, *, ordered: bool) -> tuple[str, bool]:
+    """A query of tumbling and hopping windows; whether its payload is a scalar.
+
+    `ordered`: a column decides between the rows of one time.
+    """
     pane = random.choice((1, 3, 10))
     hop = pane * random.randint(1, 3)
     offset = random.randrange(hop)
     scalar = random.random() < 0.3
-    elements = SCALAR if scalar else random.choice((ELEMENTS, SELECTIVE))
+    elements = SCALAR if scalar else random.choice((ELEMENTS, OF_ROWS, SELECTIVE))
     fields = []
     for number in range(random.randint(1, 5)):
         high = -pane * random.choice((0, 0, 1))
@@ -69,16 +94,17 @@ def draw_query(random: Random) -> tuple[str, bool]:
         fields.append(f"o{number} = {element.format(f'~x[{bounds}]')}")
     kind = "f64" if scalar else "{f: f64, g: f32, i: i64, b: bool}"
     return (
-        f"input x by k : {kind} time ts order seq point\n"
+        f"input x by k : {kind} time ts {'order seq ' if ordered else ''}point\n"
         f"w = TDom(-∞, ∞, {hop}, offset={offset})\n"
         f"~out[w] = {{ {', '.join(fields)} }}\noutput ~out\n"
     ), scalar
 
 
-def draw_rows(random: Random, *, scalar: bool) -> pa.Table:
+def draw_rows(random: Random, *, scalar: bool, ordered: bool) -> pa.Table:
+    """Rows in no order; zeros of both signs where `seq` tells rows of them apart."""
     generator = np.random.default_rng(random.randrange(1 << 30))
     count = random.choice((1, 7, 60, 400))
-    floats = [None, float("nan"), 0.0, -0.0, *np.arange(-8, 9) / 8]
+    floats = [None, float("nan"), *([0.0, -0.0] * ordered), *np.arange(-8, 9) / 8]
 
     def drawn(values: list[Any]) -> list[Any]:
         return [random.choice(values) for _ in range(count)]
@@ -105,20 +131,30 @@ def listed(table: pa.Table) -> list[tuple[str, list[Any]]]:
 
 
 def test_random_windows_have_the_bits_of_a_local_run(
-    spark: SparkSession, *, deep: bool
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, *, deep: bool
 ) -> None:
     folded = 0
     for seed in range(DEEPER if deep else CASES):
         random = Random(seed)  # noqa: S311
-        text, scalar = draw_query(random)
-        query, rows = tilt.parse(text), draw_rows(random, scalar=scalar)
+        ordered = random.random() < 0.5
+        text, scalar = draw_query(random, ordered=ordered)
+        query, rows = (
+            tilt.parse(text),
+            draw_rows(random, scalar=scalar, ordered=ordered),
+        )
         split = split_into_panes(resolve_boundaries(query.query), "out")
         folded += not isinstance(split, Refusal)
         start, end = random.choice(((None, None), (5, None), (-20, 111)))
-        meant = query.run(start=start, end=end, x=rows).to_arrow()
+        payload = [name for name in rows.column_names if name not in ("k", "ts", "seq")]
+        bound = rows if ordered else tilt.bind(rows, order=payload)
+        meant = query.run(start=start, end=end, x=bound).to_arrow()
         frame = spark.createDataFrame(rows).repartition(random.randint(1, 16))
-        ours = frame.transform(tilt_transform(query, start=start, end=end)).toArrow()
-        left, right = listed(ours), listed(meant.cast(ours.schema))
+        with monkeypatch.context() as patched:
+            if random.random() < 0.7:  # or else there are as many tasks as cores
+                patched.setattr(SparkPlan, "_on_cores", lambda _, used: used)
+            ours = frame.transform(tilt_transform(query, start=start, end=end))
+        table = ours.toArrow()
+        left, right = listed(table), listed(meant.cast(table.schema))
         assert [row for row, _ in left] == [row for row, _ in right], (seed, text)
         for (row, one), (_, other) in zip(left, right, strict=True):
             alike = (same_number(a, b, 0.0) for a, b in zip(one, other, strict=True))
@@ -177,6 +213,55 @@ def test_tasks_fold_what_spark_would_compute_otherwise(spark: SparkSession) -> N
         check(spark, text, rows, folded_by_spark=False)
 
 
+def test_first_and_last_are_those_of_all_tasks(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows on the bounds of panes, many of one time, names, and columns of a struct.
+
+    Of the rows of one time `rank` decides, then the smallest in all columns.
+    """
+    rows = pa.table(
+        {
+            "k": ["a"] * 12,
+            "ts": [0, 5, 5, 5, 5, 6, 10, 10, 11, 15, -4, -5],
+            "q": [
+                {"p": p, "rank": rank, "at": {"name": name}}
+                for p, rank, name in zip(
+                    [1.0, None, 2.5, -0.0, 3.0, 4.0, 5.0, None, 6.0, 7.0, 8.0, 9.0],
+                    [0, 1, 3, 3, 2, 0, 2, 1, 0, 0, None, 4],
+                    ["a", "b", "c", None, "e", "f", "g", "h", "", "j", "k", "l"],
+                    strict=True,
+                )
+            ],
+        }
+    )
+    kind = "{p: f64, rank: i64, at: {name: string}}"
+    query = f"""input x by k : {kind} time ts point
+w = TDom(-∞, ∞, 5)
+~out[w] = {{
+    open = first(~x[w-10 : w].p), close = last(~x[w-5 : w].p),
+    place = first(~x[w-5 : w].at.name), last = last(~x[w-5 : w].rank),
+    least = min(~x[w-5 : w].p)
+}}
+output ~out
+"""
+    leaves = rows.flatten().flatten().drop_columns("k")
+    order = pc.sort_indices(
+        leaves, [(name, "ascending", "at_start") for name in leaves.column_names]
+    )
+    meant = tilt.parse(query).run(x=tilt.bind(rows.take(order), column="q"))
+    bound = tilt.bind(spark.createDataFrame(rows).repartition(12), column="q")
+    monkeypatch.setattr(SparkPlan, "_on_cores", lambda _, used: used)
+    for memory in ("256MB", "1kB"):  # the states of the key fit, or do not
+        ours = apply(query, {"x": bound}, memory=memory)
+        assert not by_spark(ours)
+        left = ours.toArrow()
+        right = meant.to_arrow().cast(left.schema)
+        assert sorted(map(repr, left.to_pylist())) == sorted(
+            map(repr, right.to_pylist())
+        )
+
+
 def test_a_row_without_a_value_may_not_lack_a_time(spark: SparkSession) -> None:
     frame = spark.createDataFrame([(1, None, None), (1, 2, 3)], "k int, ts long, x int")
     query = "input x by k : i32 time ts point\nw = TDom(-∞, ∞, 5)\n"
@@ -194,7 +279,7 @@ def test_a_row_without_a_value_may_not_lack_a_time(spark: SparkSession) -> None:
         ("sum(~x[w-10 : w].f)", "sum of f64 has no exact merge in any order"),
         ("mean(~x[w-10 : w].f)", "mean has no exact merge in any order"),
         ("count(~x[w-90 : w+1])", "windows of ~x have more than 8 panes"),
-        ("first(~x[w-10 : w].f)", "first has no exact merge in any order"),
+        ("product(~x[w-10 : w].f)", "product has no exact merge in any order"),
         ("median(~x[w-10 : w].f)", "median of ~x looks at a window as a whole"),
         ("~x[w].f", "~out refers to more than windows"),
     ],

@@ -1,6 +1,7 @@
 """Queries over DataFrames of Spark: DataFrames in, DataFrames out, nothing run here."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -218,9 +219,20 @@ class SparkPlan:
         if len(used) == 1:
             split = plan_partial_panes(query, task.output, used[0])
             if not isinstance(split, Refusal):
-                states, task = fold_panes(split, used[0], task)
+                states, task = fold_panes(split, self._on_cores(used[0]), task)
                 return states.repartition(*used[0].keys), task
         return shuffle_by_key(used), task
+
+    def _on_cores(self, used: NumberedInput) -> NumberedInput:
+        """Read an input by a task for each core, where that is all there will be.
+
+        Each task has a state for most keys and panes, and fewer states are moved.
+        """
+        if not (self._session.sparkContext.master or "").startswith("local"):
+            return used
+        source = used.source
+        frame = source.frame.coalesce(self._cores)
+        return replace(used, source=replace(source, frame=frame))
 
     @property
     def _session(self) -> SparkSession:

@@ -21,12 +21,14 @@ from tiltpy.runtime.arrow.timestamps import OutputStamp
 from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.results.output_table import OutputTable
 from tiltpy.spark.fold_in_sql import fold_in_sql
+from tiltpy.spark.row_states import RowStates
 from tiltpy.spark.shuffle_rows import NumberedInput
 from tiltpy.spark.spill import collect_tables
 from tiltpy.spark.types import spark_schema
 from tiltpy.spark.worker import run_keys
 from tiltpy.spark.worker_memory import spare_old_objects
 from tiltpy.spark.worker_task import InputColumns, SparkTask
+from tiltpy.types import Struct
 
 Batches = Iterator[pa.RecordBatch]
 
@@ -49,18 +51,14 @@ def fold_panes(
     """
     (columns,) = task.inputs
     stamp = OutputStamp(pa.int64(), 1, split.partials.unit)
-    kind = split.partials.type_of(split.states)
-    schema = OutputTable(split.states, kind, [], stamp).schema
+    (merged,) = split.merge.inputs
+    schema = OutputTable(split.states, merged.type, [], stamp).schema
+    row_states = _row_states(split, source, columns) if split.of_rows else None
+    if row_states is not None:
+        schema = _add_rows(schema, row_states, source)
     slots = tuple(f"c0_{number}" for number in range(len(schema)))
     types = zip(slots, spark_schema(schema), strict=True)
     fields = [spark.StructField(slot, field.dataType) for slot, field in types]
-    folding = replace(
-        task,
-        text=format_query(split.partials),
-        output=split.states,
-        stamp=stamp,
-        request=Request(),
-    )
     states = InputColumns(
         split.states,
         slots,
@@ -69,37 +67,102 @@ def fold_panes(
         None,
         Interval(),
         None,
-        (),
+        () if row_states is None else row_states.order,
         columns.declared_at,
+        row_states,
     )
     merging = replace(task, text=format_query(split.merge), inputs=(states,))
     try:
         return fold_in_sql(split, source, spark.StructType(fields)), merging
     except Misfit:
+        folding = replace(
+            task,
+            text=format_query(split.partials),
+            inputs=(_add_row_columns(columns, row_states),),
+            output=split.states,
+            stamp=stamp,
+            request=Request(),
+        )
         rows = source.rows()
         keys = [rows.schema[key] for key in source.keys]
         folded = rows.mapInArrow(
-            fold_worker(folding), spark.StructType([*keys, *fields])
+            fold_worker(folding, row_states), spark.StructType([*keys, *fields])
         )
         return folded, merging
 
 
-def fold_worker(task: SparkTask) -> Callable[[Batches], Batches]:
+def _row_states(
+    split: PartialPanes, source: NumberedInput, columns: InputColumns
+) -> RowStates:
+    slots = {name: slot for slot, name in source.slots.items()}
+    choice, event = source.source.choice, source.source.payload_name
+    (merged,) = split.merge.inputs
+    assert isinstance(merged.type, Struct)
+    assert columns.time is not None, "an input of points"
+    return RowStates(
+        source.name,
+        source.unit,
+        columns.lifetime,
+        tuple(name for name, _ in merged.type.fields),
+        split.of_rows,
+        slots[columns.time],
+        tuple(slots[name] for name in columns.order),
+        tuple((slots[first], *inside) for first, *inside in choice.payload),
+        None if event is None else slots[event],
+    )
+
+
+def _add_rows(
+    schema: pa.Schema, row_states: RowStates, source: NumberedInput
+) -> pa.Schema:
+    """Add the columns of the rows whose values states are."""
+    ties = [source.source.schema.field(source.slots[slot]) for slot in row_states.ties]
+    fields = list(schema)
+    fields += (pa.field("", tie.type) for tie in ties)
+    for _ in row_states.of_rows:
+        fields += (pa.field("", pa.int64()), *(pa.field("", t.type) for t in ties))
+    names = zip(row_states.columns, fields, strict=True)
+    return pa.schema([field.with_name(name) for name, field in names])
+
+
+def _add_row_columns(
+    columns: InputColumns, row_states: RowStates | None
+) -> InputColumns:
+    """Add the columns of rows with numbers."""
+    if row_states is None:
+        return columns
+    schema = columns.schema
+    for name in row_states.row_columns:  # only the names are read
+        schema = schema.append(pa.field(name, pa.null()))
+    slots = (*columns.slots, *row_states.row_columns)
+    return replace(columns, slots=slots, schema=schema, column=None)
+
+
+def fold_worker(
+    task: SparkTask, row_states: RowStates | None
+) -> Callable[[Batches], Batches]:
     """Make a worker that folds as many rows at a time as a task holds."""
 
     def states(batches: Batches) -> Batches:
         for table in collect_tables(batches, task.memory):
-            if table.num_rows:
-                yield from _fold(task, table)
+            rows = table if row_states is None else row_states.number_rows(table)
+            if rows.num_rows:
+                yield from _fold(task, rows, row_states)
 
     return spare_old_objects(states)
 
 
-def _fold(task: SparkTask, table: pa.Table) -> Batches:
+def _fold(task: SparkTask, table: pa.Table, row_states: RowStates | None) -> Batches:
     """Fold the rows of a table; the states have the keys' types."""
     folded = run_keys(task, table)
-    columns = list(folded.columns)
-    for number, slot in enumerate(task.slots):
-        columns[number] = columns[number].cast(table.schema.field(slot).type)
+    keys = [
+        folded.column(number).cast(table.schema.field(slot).type)
+        for number, slot in enumerate(task.slots)
+    ]
+    if row_states is None:
+        columns = folded.columns[len(keys) :]
+    else:
+        columns = row_states.columns_of(folded, table)
+    columns = [*keys, *columns]
     names = [str(number) for number in range(len(columns))]
     yield from pa.table(columns, names=names).combine_chunks().to_batches()

@@ -22,6 +22,7 @@ from tiltpy.runtime.execution.run_options import RunOptions
 from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.runtime.ingest.read_input import InputRows, ingest
+from tiltpy.spark.row_states import RowStates
 from tiltpy.spark.shuffle_rows import key_names
 from tiltpy.spark.worker_memory import visit_old_objects
 
@@ -31,7 +32,8 @@ class InputColumns:
     """An input as it comes to a worker: the names and types of its columns.
 
     `slots` are Spark's names of the columns, `schema` has their own names. `keys` are
-    the key columns' names. `declared_at` is where the query declares the input.
+    the key columns' names. `declared_at` is where the query declares the input. Its
+    events are those of `row_states`, where they come as such.
     """
 
     name: str
@@ -43,6 +45,7 @@ class InputColumns:
     column: str | None
     order: tuple[str, ...]
     declared_at: str
+    row_states: RowStates | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +109,8 @@ def rows_of(table: pa.Table, number: int, columns: InputColumns) -> pa.Table:
     rows = table.select(slots)
     if "input" in table.column_names:
         rows = rows.filter(pc.equal(table.column("input"), number))
-    return rows.rename_columns(names)
+    rows = rows.rename_columns(names)
+    return rows if columns.row_states is None else columns.row_states.as_events(rows)
 
 
 def ingest_inputs(
