@@ -219,7 +219,8 @@ def test_bools_of_bitmaps_meet_those_of_lanes(trial: Trial) -> None:
         Assign(lead, Bin("||", before, Bin("&&", one, c, BOOL), BOOL)),
     ]
     found = []
-    for value in (one, other, before, lead, negate(lead)):
+    unlike, alike = Bin("!=", lead, other, BOOL), eq(one, c)
+    for value in (one, other, before, lead, negate(lead), unlike, alike):
         (in_bytes, lanes), (in_bits, bits) = (
             trial.writes(BOOL, size),
             trial.writes_bits(size),
@@ -236,9 +237,9 @@ def test_bools_of_bitmaps_meet_those_of_lanes(trial: Trial) -> None:
     )
     moved = np.concatenate([np.zeros(3, np.bool_), others[:-3]])
     leads = moved | (ones & flags[2])
-    for (lanes, bits), meant in zip(
-        found, (ones, others, moved, leads, ~leads), strict=True
-    ):
+    unlike_others, like_third = leads != others, ones == flags[2]
+    expected = (ones, others, moved, leads, ~leads, unlike_others, like_third)
+    for (lanes, bits), meant in zip(found, expected, strict=True):
         assert np.array_equal(lanes, meant)
         assert np.array_equal(np.unpackbits(bits, bitorder="little"), meant)
 

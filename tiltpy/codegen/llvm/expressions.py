@@ -52,8 +52,10 @@ from tiltpy.loops.nodes import (
     Wide,
 )
 from tiltpy.loops.widths import is_wide_expr
-from tiltpy.ops import LOGICAL
 from tiltpy.types import BOOL, Scalar
+
+_MASK_OPERATORS = {"&&": "and", "||": "or", "!=": "xor"}
+"""Operators of bools that are one instruction of their bits."""
 
 
 class Expressions:
@@ -204,9 +206,8 @@ class Expressions:
             case Bin(op=op, left=left, right=right):
                 (a, b), in_lanes = self._operands((left, right))
                 kind = kind_of(left.type, in_lanes=in_lanes)
-                if in_lanes and op in LOGICAL:
-                    name = "and" if op == "&&" else "or"
-                    text = combine_masks(self.code, name, a, b)
+                if in_lanes and left.type == BOOL and op in _MASK_OPERATORS:
+                    text = combine_masks(self.code, _MASK_OPERATORS[op], a, b)
                 else:
                     text = emit_binary(self.code, op, left.type, kind, a, b)
             case Convert(operand=operand):

@@ -103,6 +103,8 @@ class Instructions:
         self.declared: dict[str, str] = {}
         self.bits: dict[str, str] = {}
         """Bits of wide bools that are known without masks: a lane is no bit there."""
+        self.made_of_bits: set[str] = set()
+        """Those whose lanes were made of their bits."""
         self._names = 0
 
     def name(self) -> str:

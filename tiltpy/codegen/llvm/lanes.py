@@ -67,23 +67,29 @@ def from_bits(code: Instructions, bits: str) -> str:
     kept = code.value(f"and {kind} {copies}, {own}")
     text = code.value(f"icmp eq {kind} {kept}, {own}")
     code.bits[text] = bits
+    code.made_of_bits.add(text)
     return text
 
 
 def combine_masks(code: Instructions, op: str, left: str, right: str) -> str:
-    """Emit `and`, `or` or `xor` of wide bools; of their bits, where these are known.
-
-    Where those of one side are, both results are emitted: LLVM removes the one that is
-    not used.
-    """
+    """Emit `and`, `or` or `xor` of wide bools, and of their bits if some are known."""
     kind, sides = wide("i1"), (left, right)
+    lanes = f"{op} {kind} {left}, {right}"
     if not any(side in code.bits for side in sides):
-        return code.value(f"{op} {kind} {left}, {right}")
+        return code.value(lanes)
     one, other = (to_bits(code, side) for side in sides)
     bits = code.value(f"{op} {BITS} {one}, {other}")
-    if all(side in code.bits or not side.startswith("%") for side in sides):
+    return _emit_both(code, sides, lanes, bits)
+
+
+def _emit_both(code: Instructions, sides: Sequence[str], lanes: str, bits: str) -> str:
+    """Emit a wide bool whose bits are known, of `sides` by an instruction `lanes`.
+
+    If all they have is bits, so has it. LLVM removes the form that is not used.
+    """
+    if all(side in code.made_of_bits or not side.startswith("%") for side in sides):
         return from_bits(code, bits)
-    text = code.value(f"{op} {kind} {left}, {right}")
+    text = code.value(lanes)
     code.bits[text] = bits
     return text
 
@@ -105,25 +111,31 @@ def earlier(
     code: Instructions, scalar: Scalar, before: str, now: str, by: int
 ) -> Value:
     """Shift lanes: those `by` lanes back in the sequence of `before`, then `now`."""
-    if scalar == BOOL and (code.masks or {before, now} & code.bits.keys()):
-        return Value(_earlier_bits(code, before, now, by), wide=True)
-    return shuffle(code, scalar, before, now, range(LANES - by, 2 * LANES - by))
+    order, sides = range(LANES - by, 2 * LANES - by), (before, now)
+    if scalar != BOOL or not (code.masks or code.bits.keys() & set(sides)):
+        return shuffle(code, scalar, before, now, order)
+    bits = _earlier_bits(code, before, now, by)
+    if code.masks:  # which have no shuffles
+        return Value(from_bits(code, bits), wide=True)
+    lanes = _shuffle_lanes(wide("i1"), before, now, order)
+    return Value(_emit_both(code, sides, lanes, bits), wide=True)
 
 
 def _earlier_bits(code: Instructions, before: str, now: str, by: int) -> str:
-    """Shift bools as the bits of a number: masks have no shuffles."""
+    """Shift bools as the bits of a number."""
     late = code.value(f"shl {BITS} {to_bits(code, now)}, {by}")
     early = code.value(f"lshr {BITS} {to_bits(code, before)}, {LANES - by}")
-    return from_bits(code, code.value(f"or {BITS} {late}, {early}"))
+    return code.value(f"or {BITS} {late}, {early}")
 
 
 def shuffle(
     code: Instructions, scalar: Scalar, first: str, second: str, order: Iterable[int]
 ) -> Value:
     """Select the lanes numbered by `order` from `first`, then `second`."""
-    kind = wide(type_of(scalar))
+    lanes = _shuffle_lanes(wide(type_of(scalar)), first, second, order)
+    return Value(code.value(lanes), wide=True)
+
+
+def _shuffle_lanes(kind: str, first: str, second: str, order: Iterable[int]) -> str:
     lanes = ", ".join(f"i32 {lane}" for lane in order)
-    text = code.value(
-        f"shufflevector {kind} {first}, {kind} {second}, <{LANES} x i32> <{lanes}>"
-    )
-    return Value(text, wide=True)
+    return f"shufflevector {kind} {first}, {kind} {second}, <{LANES} x i32> <{lanes}>"
