@@ -3,6 +3,7 @@
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pytest
 
 import tiltpy as tilt
 from tiltpy.runtime.execution.loop_extents import _sums_between
@@ -11,6 +12,11 @@ from tiltpy.runtime.execution.supports import FAR
 HELD = """
 input x by k : i64 time ts until_next
 ~o[t] = ~x[t] != φ ? t : φ
+output ~o
+"""
+HELD_TWICE = """
+input x by k : i64 time ts until_next
+~o[t] = ~x[t-5] != φ ? ~x[t-5] : ~x[t-1] + t
 output ~o
 """
 
@@ -30,7 +36,12 @@ def test_sums_are_exact_beside_rows_that_hold_on() -> None:
     assert min(expected) < 1000
 
 
-def test_keys_behind_one_that_holds_on_have_all_their_cells() -> None:
+@pytest.mark.parametrize(
+    ("query", "end"), [(HELD, None), (HELD_TWICE, 400)], ids=["once", "twice"]
+)
+def test_keys_behind_one_that_holds_on_have_all_their_cells(
+    query: str, end: int | None
+) -> None:
     """The last row of the first key holds on; nulls make gaps in the others."""
     table = pa.table(
         {
@@ -43,10 +54,10 @@ def test_keys_behind_one_that_holds_on_have_all_their_cells() -> None:
             "x": [1, 2, None, 3, 4, 5, 6, 7, 8, None, 9, None, 10, 11, 12, 13],
         }
     )
-    found = tilt.parse(HELD).run(x=table).to_arrow()
-    alone = tilt.parse(HELD.replace(" by k", ""))
+    found = tilt.parse(query).run(x=table, end=end).to_arrow()
+    alone = tilt.parse(query.replace(" by k", ""))
     for key in range(3):
         rows = table.filter(pc.equal(table["k"], key)).drop_columns("k")
-        expected = alone.run(x=rows).to_arrow()
+        expected = alone.run(x=rows, end=end).to_arrow()
         of_key = found.filter(pc.equal(found["k"], key)).drop_columns("k")
         assert of_key.combine_chunks().equals(expected.combine_chunks())

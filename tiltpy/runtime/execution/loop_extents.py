@@ -28,6 +28,9 @@ from tiltpy.runtime.execution.supports import FAR
 from tiltpy.runtime.execution.time_domain import Cells, Request
 from tiltpy.types import ALL_FUTURE, ALL_PAST
 
+MOST_CELLS = FAR // 8
+"""A bound on cells that is as good as none: a few of them fit 64 bits together."""
+
 
 class Extents(Generic[N]):
     """The grid points of each loop and the rows of each input that calls cover.
@@ -229,8 +232,7 @@ class Extents(Generic[N]):
         if loop.cut:
             edges = self.rows_of(loop.changes, LANES)
             for read in loop.cut:
-                under = least(self._cells_under(loop, read), FAR // 8)
-                edges = least(edges + 2 * under, FAR)
+                edges = least(edges + 2 * self._cells_under(loop, read), FAR)
             bound = least(bound, edges)
         return bound
 
@@ -242,13 +244,16 @@ class Extents(Generic[N]):
         rows, (first, last) = self.rows[read.object], self.extents[loop.name]
         begin, stop = rows.find(first + read.low, last + read.high)
         each = self.zero + (further // loop.tdom.shortest + 1)
-        under = least(self._cells_under(loop, read), FAR // 8)
-        return least(under + least(multiply(each, stop - begin), FAR // 8), FAR)
+        beside = least(multiply(each, stop - begin), MOST_CELLS)
+        return self._cells_under(loop, read) + beside
 
     def _cells_under(self, loop: Loop, read: Read) -> N:
-        """In how many cells one time of a time range is under a row of an input."""
+        """In how many cells one time of a time range is under a row of an input.
+
+        A few of these numbers can be added, however long rows hold.
+        """
         if read.object not in self.slices:
-            return self.zero + FAR
+            return self.zero + MOST_CELLS
         rows, (first, last) = self.rows[read.object], self.extents[loop.name]
         begin, stop = rows.find(first + read.low, last + read.high)
         if rows.buffer.layout is TimeLayout.CONTIGUOUS:
@@ -256,7 +261,7 @@ class Extents(Generic[N]):
         else:
             ticks = ticks_of(rows.buffer, rows.first + begin, rows.first + stop)
         cells: N = ticks // loop.tdom.shortest + stop - begin
-        return cells
+        return least(cells, MOST_CELLS)
 
 
 def _range_of(extent: tuple[N, N], read: Read) -> tuple[N, N]:
