@@ -6,8 +6,11 @@ import pyarrow.compute as pc
 import pytest
 
 import tiltpy as tilt
-from tiltpy.runtime.execution.loop_extents import _sums_between
+from tiltpy.abi.layouts import TimeLayout
+from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
+from tiltpy.runtime.execution.loop_extents import _sums_between, ticks_of
 from tiltpy.runtime.execution.supports import FAR
+from tiltpy.types import ENDLESS, MAX_TIME
 
 HELD = """
 input x by k : i64 time ts until_next
@@ -34,6 +37,18 @@ def test_sums_are_exact_beside_rows_that_hold_on() -> None:
     assert _sums_between(values, first, stop).tolist() == expected
     assert FAR in expected
     assert min(expected) < 1000
+
+
+def test_a_row_that_holds_on_from_the_first_time_covers_very_many_ticks() -> None:
+    """A kernel by key wrote beyond its arrays where their length overflowed."""
+    starts, ends = (
+        np.array([-MAX_TIME, 3 - MAX_TIME]),
+        np.array([2 - MAX_TIME, ENDLESS]),
+    )
+    column = Column(np.zeros(2, np.int64))
+    buffer = SnapshotBuffer(TimeLayout.INTERVALS, 2, 0, 1, starts, ends, (column,))
+    ticks = ticks_of(buffer, np.array([0, 0, 1]), np.array([1, 2, 2]))
+    assert ticks.tolist() == [2, FAR, FAR]
 
 
 @pytest.mark.parametrize(

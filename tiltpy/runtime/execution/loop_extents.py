@@ -26,7 +26,7 @@ from tiltpy.runtime.execution.key_domains import EARLIEST, LATEST
 from tiltpy.runtime.execution.row_slices import RowSlices
 from tiltpy.runtime.execution.supports import FAR
 from tiltpy.runtime.execution.time_domain import Cells, Request
-from tiltpy.types import ALL_FUTURE, ALL_PAST
+from tiltpy.types import ALL_FUTURE, ALL_PAST, ENDLESS
 
 MOST_CELLS = FAR // 8
 """A bound on cells that is as good as none: a few of them fit 64 bits together."""
@@ -310,6 +310,8 @@ def _ticks_of(buffer: SnapshotBuffer, first: Times, stop: Times) -> Times:
             return np.array([span])
     starts, ends = rows.times()
     first, stop = first - low, np.maximum(stop, first) - low
+    # So that the length of a row without end fits 64 bits.
+    ends = np.minimum(ends, np.minimum(starts, 0) + ENDLESS)
     return _sums_between(ends - starts, first, stop)
 
 
