@@ -35,6 +35,13 @@ def test_random_windows(batch: int, *, deep: bool) -> None:
     assert unordered >= BATCH // 2
 
 
+def test_first_values_ahead_where_all_lanes_have_one() -> None:
+    """Lanes were filled where a bool was one for all of them: no kernel of the IR."""
+    seed = 9_600_180
+    setting = random_setting(Random(seed), span=80)  # noqa: S311
+    assert check(random_overlap_case(seed), setting, exact=True) is None
+
+
 @pytest.mark.parametrize("stretch", [1, 1 << 40])
 @pytest.mark.parametrize("workers", [1, 2])
 def test_many_events_alive(stretch: int, workers: int) -> None:

@@ -62,7 +62,7 @@ class LaneFill:
         nearer = greatest if self.side == "last" else least
         for by in (1, 2, 4, 8):
             block.set(at, nearer(at, self._shift(at, by)))
-        backwards = self.side == "first"
+        backwards, valid = self.side == "first", Splat(valid, BOOL)
         for result, number, carried in zip(results, numbers, self.carried, strict=True):
             filled = Fill(number, valid, carried, backwards, result.type)
             block.set(result, filled)
