@@ -52,7 +52,7 @@ COMMANDS = {
     "lsp": "serve an editor: errors, names, completion",
     "completion": "write a script that completes commands in a shell",
 }
-"""What each command does; it is a function of a module of its name."""
+"""The summaries of the commands; each is the function of its name in its module."""
 
 EXAMPLE = """\
 example:

@@ -78,7 +78,7 @@ class Expressions:
         self.known: dict[Var, Value] = {}
         """Values of variables that are assigned once."""
         self.bits: dict[Var, str] = {}
-        """Where the bits of wide bools are that are assigned several times."""
+        """The stack slots of the bits of wide bools that are assigned several times."""
 
     def scalar(self, expr: LExpr) -> str:
         """Emit an expression that is not wide."""

@@ -10,6 +10,13 @@ from functools import cache
 
 from tiltpy.abi.signature import LANES
 from tiltpy.codegen.llvm.instructions import Instructions, element, type_of, wide
+from tiltpy.codegen.llvm.lane_tables import (
+    define_table,
+    load_row,
+    pack_row,
+    permute_words,
+    shuffle_order,
+)
 from tiltpy.codegen.llvm.lanes import BITS, Value, earlier, to_bits
 from tiltpy.types import BOOL, I32, Scalar
 
@@ -83,12 +90,12 @@ def _permute(
     lanes, entry = 256 // bits, element(kind)
     register, masks = f"<{lanes} x {entry}>", f"<{lanes} x i1>"
     flags = to_bits(code, valid)
-    first = _order(range(lanes))
+    first = shuffle_order(range(lanes))
     beyond = code.value(f"shufflevector {kind} {beyond}, {kind} poison, {first}")
     filled = {}
     starts = range(0, LANES, lanes)
     for start in reversed(starts) if backwards else starts:
-        own = _order(range(start, start + lanes))
+        own = shuffle_order(range(start, start + lanes))
         values = code.value(f"shufflevector {kind} {vector}, {kind} poison, {own}")
         row = _row(code, flags, start, lanes)
         choices = []
@@ -96,7 +103,7 @@ def _permute(
             _load_order(code, row, lanes, backwards=backwards),
             _load_last(code, row, lanes, backwards=backwards),
         ):
-            near = _permute_words(code, register, values, order)
+            near = permute_words(code, register, values, order)
             none = _is_below_zero(code, order, lanes)
             choices.append(
                 f"select {masks} {none}, {register} {beyond}, {register} {near}"
@@ -110,20 +117,12 @@ def _join(code: Instructions, entry: str, lanes: int, parts: list[str]) -> str:
     while len(parts) > 1:
         kind = f"<{lanes} x {entry}>"
         lanes *= 2
-        order = _order(range(lanes))
+        order = shuffle_order(range(lanes))
         parts = [
             code.value(f"shufflevector {kind} {left}, {kind} {right}, {order}")
             for left, right in zip(parts[::2], parts[1::2], strict=True)
         ]
     return parts[0]
-
-
-def _permute_words(code: Instructions, kind: str, values: str, order: str) -> str:
-    register = "<8 x i32>"
-    words = code.value(f"bitcast {kind} {values} to {register}")
-    name = "llvm.x86.avx2.permd"
-    moved = code.call(name, register, [register] * 2, words, order)
-    return code.value(f"bitcast {register} {moved} to {kind}")
 
 
 def _is_below_zero(code: Instructions, order: str, lanes: int) -> str:
@@ -144,8 +143,7 @@ def _load_order(code: Instructions, row: str, lanes: int, *, backwards: bool) ->
     """Load which words fill a register, `<8 x i32>`; below zero what none does."""
     name = f"@{'first' if backwards else 'last'}_of_{lanes}"
     code.declared[name] = _table(name, lanes, backwards=backwards)
-    at = code.value(f"getelementptr inbounds i64, ptr {name}, i64 {row}")
-    packed = code.value(f"load <8 x i8>, ptr {at}, align 8")
+    packed = load_row(code, name, row)
     return code.value(f"sext <8 x i8> {packed} to <8 x i32>")
 
 
@@ -155,7 +153,7 @@ def _load_last(code: Instructions, row: str, lanes: int, *, backwards: bool) -> 
     words, edge = 8 // lanes, 0 if backwards else lanes - 1
     places = [edge * words + place % words for place in range(8)]
     return code.value(
-        f"shufflevector <8 x i32> {order}, <8 x i32> poison, {_order(places)}"
+        f"shufflevector <8 x i32> {order}, <8 x i32> poison, {shuffle_order(places)}"
     )
 
 
@@ -163,22 +161,15 @@ def _load_last(code: Instructions, row: str, lanes: int, *, backwards: bool) -> 
 def _table(name: str, lanes: int, *, backwards: bool) -> str:
     """Define the words that fill a register, for each set of lanes that are valid."""
     rows = (_fillers(bits, lanes, backwards=backwards) for bits in range(1 << lanes))
-    numbers = (_pack_words(row, 8 // lanes) for row in rows)
-    entries = ", ".join(f"i64 {number}" for number in numbers)
-    size = 1 << lanes
-    return (
-        f"{name} = private unnamed_addr constant [{size} x i64] [{entries}], align 64"
-    )
+    words = 8 // lanes
+    return define_table(name, [pack_row(_words_of(row, words)) for row in rows])
 
 
-def _pack_words(lanes: Iterator[int], words: int) -> int:
-    """Pack the numbers of the words of some lanes into bytes."""
-    numbers = [
-        _BEYOND if lane == _BEYOND else lane * words + word
-        for lane in lanes
-        for word in range(words)
-    ]
-    return sum((number & 255) << 8 * place for place, number in enumerate(numbers))
+def _words_of(lanes: Iterator[int], words: int) -> Iterator[int]:
+    """Number the words of some lanes."""
+    for lane in lanes:
+        for word in range(words):
+            yield _BEYOND if lane == _BEYOND else lane * words + word
 
 
 def _fillers(bits: int, lanes: int, *, backwards: bool) -> Iterator[int]:
@@ -186,8 +177,3 @@ def _fillers(bits: int, lanes: int, *, backwards: bool) -> Iterator[int]:
     for lane in range(lanes):
         near = range(lane, lanes) if backwards else range(lane, -1, -1)
         yield next((other for other in near if bits >> other & 1), _BEYOND)
-
-
-def _order(lanes: list[int] | range) -> str:
-    """Write the order of a shuffle."""
-    return f"<{len(lanes)} x i32> <{', '.join(f'i32 {lane}' for lane in lanes)}>"

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from tiltpy.abi.signature import LANES
 from tiltpy.codegen.llvm.instructions import Instructions, literal, type_of, wide
+from tiltpy.codegen.llvm.lane_tables import shuffle_order
 from tiltpy.types import BOOL, U16, Scalar
 
 BITS = f"i{LANES}"
@@ -137,5 +138,5 @@ def shuffle(
 
 
 def _shuffle_lanes(kind: str, first: str, second: str, order: Iterable[int]) -> str:
-    lanes = ", ".join(f"i32 {lane}" for lane in order)
-    return f"shufflevector {kind} {first}, {kind} {second}, <{LANES} x i32> <{lanes}>"
+    lanes = shuffle_order([*order])
+    return f"shufflevector {kind} {first}, {kind} {second}, {lanes}"

@@ -1,11 +1,18 @@
 """Storing the lanes of a vector that a mask selects, one after another."""
 
-from collections.abc import Sequence
 from enum import Enum
 from functools import cache
 
 from tiltpy.abi.signature import LANES
 from tiltpy.codegen.llvm.instructions import Instructions, element, suffix, wide
+from tiltpy.codegen.llvm.lane_tables import (
+    WORDS,
+    define_table,
+    load_row,
+    pack_row,
+    permute_words,
+    shuffle_order,
+)
 from tiltpy.codegen.llvm.lanes import BITS, to_bits
 
 HALF = LANES // 2
@@ -81,7 +88,7 @@ def _emit_permuted(
     entry = element(kind)
     for first in range(0, LANES, lanes):
         part = f"<{lanes} x {entry}>"
-        order = _order(range(first, first + lanes))
+        order = shuffle_order(range(first, first + lanes))
         values = code.value(f"shufflevector {kind} {text}, {kind} poison, {order}")
         moved = code.value(f"lshr {BITS} {bits}, {first}")
         selected = code.value(f"trunc {BITS} {moved} to i8")
@@ -105,8 +112,7 @@ def _selected_words(code: Instructions, bits: str, lanes: int) -> str:
     name = f"@words_of_{lanes}"
     code.declared[name] = _table(name, lanes)
     row = code.value(f"zext i8 {bits} to i64")
-    at = code.value(f"getelementptr inbounds i64, ptr {name}, i64 {row}")
-    return code.value(f"load <8 x i8>, ptr {at}, align 8")
+    return load_row(code, name, row)
 
 
 @cache
@@ -122,44 +128,32 @@ def _table(name: str, lanes: int) -> str:
         ]
         for bits in range(size)
     )
-    numbers = (sum(word << 8 * i for i, word in enumerate(row)) for row in rows)
-    entries = ", ".join(f"i64 {number}" for number in numbers)
-    return (
-        f"{name} = private unnamed_addr constant [{size} x i64] [{entries}], align 64"
-    )
+    return define_table(name, [pack_row(row) for row in rows])
 
 
 def _permute(code: Instructions, kind: str, values: str, size: int, order: str) -> str:
     """Permute the lanes of a register; `order` has those of their words, `<8 x i8>`."""
     if size == 2:  # the machine moves halves of these lanes
-        pairs = _order([lane // 2 for lane in range(LANES)])
+        pairs = shuffle_order([lane // 2 for lane in range(LANES)])
         twice = code.value(f"shufflevector <8 x i8> {order}, <8 x i8> poison, {pairs}")
         first = code.value(f"shl <{LANES} x i8> {twice}, splat (i8 1)")
         odd = ", ".join(f"i8 {lane % 2}" for lane in range(LANES))
         order = code.value(f"or <{LANES} x i8> {first}, <{odd}>")
     if size >= 4:
-        register, name = "<8 x i32>", "llvm.x86.avx2.permd"
-        order = code.value(f"zext <8 x i8> {order} to {register}")
-        values = code.value(f"bitcast {kind} {values} to {register}")
-        moved = code.call(name, register, [register] * 2, values, order)
-        return code.value(f"bitcast {register} {moved} to {kind}")
+        order = code.value(f"zext <8 x i8> {order} to {WORDS}")
+        return permute_words(code, kind, values, order)
     register, name = f"<{LANES} x i8>", "llvm.x86.ssse3.pshuf.b.128"
     if size == 2:
         values = code.value(f"bitcast {kind} {values} to {register}")
         moved = code.call(name, register, [register] * 2, values, order)
         return code.value(f"bitcast {register} {moved} to {kind}")
-    wider, half = _order(range(LANES)), _order(range(HALF))
+    wider, half = shuffle_order(range(LANES)), shuffle_order(range(HALF))
     values, order = (
         code.value(f"shufflevector <8 x i8> {each}, <8 x i8> zeroinitializer, {wider}")
         for each in (values, order)
     )
     moved = code.call(name, register, [register] * 2, values, order)
     return code.value(f"shufflevector {register} {moved}, {register} poison, {half}")
-
-
-def _order(lanes: Sequence[int]) -> str:
-    """Write the order of a shuffle."""
-    return f"<{len(lanes)} x i32> <{', '.join(f'i32 {lane}' for lane in lanes)}>"
 
 
 def _emit_loop(
@@ -222,5 +216,5 @@ def _pack_halves(
 
 def _half(code: Instructions, kind: str, text: str, first: int) -> str:
     """Extract half of a vector's lanes, from lane `first` on."""
-    order = _order(range(first, first + HALF))
+    order = shuffle_order(range(first, first + HALF))
     return code.value(f"shufflevector {kind} {text}, {kind} poison, {order}")

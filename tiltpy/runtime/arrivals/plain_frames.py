@@ -13,10 +13,7 @@ from tiltpy.routines.catalogue import FIND_STEPS
 from tiltpy.routines.prepared_call import PreparedCall
 from tiltpy.runtime.arrays.dtypes import Steps, Times
 from tiltpy.runtime.arrays.snapshot_buffer import Column
-from tiltpy.runtime.arrays.views import (
-    column_of,
-    values_of,
-)
+from tiltpy.runtime.arrays.views import column_of, values_of
 from tiltpy.runtime.arrow.select_columns import Choice
 from tiltpy.runtime.arrow.timestamps import stamp_type
 from tiltpy.types import MAX_TIME, Unit, columns
