@@ -27,6 +27,11 @@ _SPENT: WeakSet[pa.RecordBatchReader] = WeakSet()
 """Readers that were read to their end: they would pass for frames without rows."""
 
 
+def package_of(frame: object) -> str:
+    """Return the name of the package that has the type of a frame."""
+    return type(frame).__module__.partition(".")[0]
+
+
 def read_chosen(
     input: str, frame: object, choose: Callable[[pa.Schema], Choice]
 ) -> tuple[pa.Table, Choice]:
@@ -48,7 +53,7 @@ def read_chosen(
 
 def _without_rows(frame: Any) -> Any:
     """Make a frame with the schema alone; None where only the rows tell it."""
-    match type(frame).__module__.partition(".")[0], type(frame).__name__:
+    match package_of(frame), type(frame).__name__:
         case "polars", "DataFrame":
             return frame.clear()
         case "duckdb" | "_duckdb", "DuckDBPyRelation":
@@ -63,7 +68,7 @@ def _without_rows(frame: Any) -> Any:
 
 def _read_columns(input: str, frame: Any, names: list[str]) -> pa.Table:
     """Read some columns of a frame that has a schema without its rows."""
-    match type(frame).__module__.partition(".")[0]:
+    match package_of(frame):
         case "polars":  # `select` would start its query engine
             return read_frame(input, frame[names])
         case "pandas":
@@ -87,7 +92,7 @@ def read_frame(input: str, frame: Any, names: Sequence[str] | None = None) -> pa
             _check_kind(input, frame)
             if _is_pandas(frame):
                 return _read_pandas(frame, names)
-            if type(frame).__module__.partition(".")[0] in IN_MEMORY:
+            if package_of(frame) in IN_MEMORY:
                 return pa.table(frame)
             return in_caller(lambda: pa.table(frame))
     except (pa.ArrowException, OSError, TypeError, ValueError) as error:
@@ -96,9 +101,7 @@ def read_frame(input: str, frame: Any, names: Sequence[str] | None = None) -> pa
 
 
 def _is_pandas(frame: object) -> bool:
-    kind = type(frame)
-    is_pandas = kind.__module__.partition(".")[0] == "pandas"
-    return is_pandas and kind.__name__ == "DataFrame"
+    return package_of(frame) == "pandas" and type(frame).__name__ == "DataFrame"
 
 
 def _read_pandas(frame: Any, names: Sequence[str] | None) -> pa.Table:
@@ -144,8 +147,7 @@ def spend(input: str, reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
 
 def _check_kind(input: str, frame: object) -> None:
     """Refuse what is no frame, with a way out."""
-    kind = type(frame)
-    package = kind.__module__.partition(".")[0]
+    kind, package = type(frame), package_of(frame)
     if package == "pyspark":
         raise DataError(
             "a Spark DataFrame would be pulled to the driver; leave its rows where "

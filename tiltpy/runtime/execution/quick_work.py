@@ -14,6 +14,7 @@ import pyarrow as pa
 from tiltpy.abi.signature import Loop
 from tiltpy.costs import RunCosts
 from tiltpy.ir.nodes import Input, Query
+from tiltpy.runtime.arrow.read_frame import package_of
 from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.runtime.ingest.read_input import is_known
 from tiltpy.runtime.ingest.samples import share_samples
@@ -91,6 +92,6 @@ def _rows(frame: object) -> int | None:
         return int(frame.num_rows)
     if isinstance(frame, ARRAYS):
         return len(frame)
-    package = type(frame).__module__.partition(".")[0]
+    package = package_of(frame)
     shape = getattr(frame, "shape", ()) if package in FRAMES else ()
     return int(shape[0]) if shape else None

@@ -6,7 +6,12 @@ import pyarrow as pa
 
 from tiltpy.errors import DataError
 from tiltpy.runtime.arrow.parquet_scan import RowBatch
-from tiltpy.runtime.arrow.read_frame import read_frame, spend, unreadable
+from tiltpy.runtime.arrow.read_frame import (
+    package_of,
+    read_frame,
+    spend,
+    unreadable,
+)
 from tiltpy.runtime.arrow.validation import check_lengths
 from tiltpy.runtime.ingest.binding import IMMUTABLE
 
@@ -25,7 +30,7 @@ def read_batches(input: str, frame: object) -> tuple[pa.Schema, Iterator[RowBatc
             raise no_table(input)
         table = read_frame(input, first)
         return table.schema, _check_tables(input, _tables(input, table, frame))
-    package = type(frame).__module__.partition(".")[0]
+    package = package_of(frame)
     whole = package in READ_WHOLE or isinstance(frame, IMMUTABLE)
     if whole or not hasattr(frame, "__arrow_c_stream__"):
         table = read_frame(input, frame)

@@ -13,7 +13,7 @@ from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Input
 from tiltpy.runtime.arrays.pool import dtype_of
 from tiltpy.runtime.arrays.snapshot_buffer import Column
-from tiltpy.runtime.arrow.read_frame import IN_MEMORY, as_pyarrow_table
+from tiltpy.runtime.arrow.read_frame import IN_MEMORY, as_pyarrow_table, package_of
 from tiltpy.runtime.arrow.select_columns import Choice, check_column_name, choose_fields
 from tiltpy.runtime.arrow.validation import check_column
 from tiltpy.runtime.concurrency.offload import in_caller
@@ -63,7 +63,7 @@ def _table_of(declared: Input, values: object) -> pa.Table:
         table = as_pyarrow_table(declared.name, values)
         assert table is not None
         return table
-    if type(values).__module__.partition(".")[0] in IN_MEMORY:
+    if package_of(values) in IN_MEMORY:
         array = _array_of(declared.name, values)
     else:
         array = in_caller(lambda: _array_of(declared.name, values))
