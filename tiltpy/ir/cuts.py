@@ -1,6 +1,6 @@
 """Traversal of cuts: what an object's snapshots depend on, and the objects read."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import assert_never
 
@@ -116,3 +116,14 @@ def reads(definition: TemporalExpr) -> tuple[str, ...]:
                 case _:
                     pass
     return tuple(names)
+
+
+def readers_of(
+    definitions: Iterable[TemporalExpr],
+) -> dict[str, list[TemporalExpr]]:
+    """Return the definitions that refer to each object to which any does, in order."""
+    readers: dict[str, list[TemporalExpr]] = {}
+    for definition in definitions:
+        for name in reads(definition):
+            readers.setdefault(name, []).append(definition)
+    return readers

@@ -6,7 +6,7 @@ from dataclasses import replace
 from tiltpy.abi.layouts import Layout
 from tiltpy.costs import Costs
 from tiltpy.errors import TiltError
-from tiltpy.ir.cuts import reads
+from tiltpy.ir.cuts import readers_of
 from tiltpy.ir.nodes import Query, TemporalExpr
 from tiltpy.plan.facts import object_facts
 from tiltpy.plan.loop_facts import LoopFacts
@@ -80,7 +80,7 @@ def plan_loops(
     """
     objects = object_facts(query, layouts)
     user_defined = {reduction.name: reduction for reduction in query.reductions}
-    read = {name for definition in query.definitions for name in reads(definition)}
+    readers = readers_of(query.definitions)
     at_events: dict[str, str] = {}
     choices = []
     for definition in query.definitions:
@@ -88,10 +88,11 @@ def plan_loops(
             definition,
             objects,
             user_defined,
-            definition.name in read,
+            definition.name in readers,
             frozenset(disabled),
             costs,
-            definition.name in read and _reads_times(query, definition),
+            definition.name in readers
+            and _reads_times(query, definition, readers[definition.name]),
             at_events,
         )
         choice = _choose(facts)
@@ -103,12 +104,12 @@ def plan_loops(
     return tuple(choices)
 
 
-def _reads_times(query: Query, definition: TemporalExpr) -> bool:
+def _reads_times(
+    query: Query, definition: TemporalExpr, readers: Iterable[TemporalExpr]
+) -> bool:
     """Decide whether readers need more of an object's times than those of events."""
-    name = definition.name
-    if name in query.outputs or not definition.tdom.is_infinite:
+    if definition.name in query.outputs or not definition.tdom.is_infinite:
         return True
-    readers = [each for each in query.definitions if name in reads(each)]
     return any(
         each.tdom != replace(ALL_TICKS, start=each.tdom.start, end=each.tdom.end)
         for each in readers
