@@ -25,13 +25,6 @@ from tiltpy.loops.nodes import LoopKernel, has_loop
 llvm.set_option("tiltpy", "-enable-phi-of-ops=false")
 
 
-def _level(effort: Effort, text: str, costs: Costs, *, quick: bool) -> int:
-    """Choose the level at which the instructions of LLVM IR are selected."""
-    most = costs.quick_lines if quick else costs.optimized_lines
-    is_long = text.count("\n") > most
-    return 0 if effort is Effort.NONE or is_long else 3
-
-
 def _machine(level: int) -> llvm.TargetMachine:
     return llvm.Target.from_triple(host().triple).create_target_machine(
         cpu=host().cpu,
@@ -83,7 +76,8 @@ def _passes(builder: llvm.PassBuilder, effort: Effort) -> llvm.ModulePassManager
         return builder.getModulePassManager()
     passes = llvm.create_new_module_pass_manager()
     passes.add_sroa_pass()
-    passes.add_instruction_combine_pass()
+    if effort is not Effort.REGISTERS:
+        passes.add_instruction_combine_pass()
     passes.add_simplify_cfg_pass()
     if effort is Effort.LANES:
         passes.add_new_gvn_pass()
@@ -149,12 +143,21 @@ def _emit(kernel: LoopKernel) -> str:
     )
 
 
-def _effort(kernel: LoopKernel, text: str, costs: Costs) -> Effort:
-    """Choose how much to optimize a kernel whose LLVM IR is `text`."""
+def _choose_effort(
+    kernel: LoopKernel, text: str, costs: Costs, *, quick: bool
+) -> tuple[Effort, int]:
+    """Choose how much to optimize a kernel whose LLVM IR is `text`.
+
+    Returns the passes, and the level at which its instructions are selected.
+    """
+    lines = text.count("\n")
+    if quick and lines > costs.quick_lines:
+        return Effort.REGISTERS, 0
+    level = 0 if lines > costs.optimized_lines else 3
     if f"<{LANES} x " in text:  # a vector of lanes
-        is_long = text.count("\n") > costs.shared_lines
-        return Effort.SCALAR if is_long else Effort.LANES
-    return Effort.FULL if has_loop(kernel.body, counted=True) else Effort.SCALAR
+        return Effort.SCALAR if lines > costs.shared_lines else Effort.LANES, level
+    counted = has_loop(kernel.body, counted=True)
+    return Effort.FULL if counted else Effort.SCALAR, level
 
 
 def compile_object(
@@ -171,8 +174,9 @@ def compile_object(
     began = time.perf_counter()
     text = _emit(kernel)
     emitted = time.perf_counter()
-    effort = _effort(kernel, text, costs) if optimize else Effort.NONE
-    level = _level(effort, text, costs, quick=quick)
+    effort, level = Effort.NONE, 0
+    if optimize:
+        effort, level = _choose_effort(kernel, text, costs, quick=quick)
     code, seconds = generate(text, effort, level)
     return ObjectCode(code, effort, {"emit LLVM IR": emitted - began} | seconds, level)
 

@@ -52,9 +52,11 @@ class Effort(Enum):
     Only counted loops over single values vectorise and are worth all of its passes. A
     sweep runs as fast after the few that put variables into registers, and compiles in
     a third of the time; so do explicit lanes once what they compute twice is shared.
+    Where instructions are selected fast, combining them first gains nothing.
     """
 
     NONE = "none"
+    REGISTERS = "registers"
     SCALAR = "scalar"
     LANES = "lanes"
     FULL = "full"

@@ -15,6 +15,7 @@ import tiltpy as tilt
 from tests.compiled import NO_STRATEGIES
 from tests.costs import USERS_RUN, costing
 from tiltpy.abi.layouts import Layout, TimeLayout
+from tiltpy.codegen.machine_code import Effort
 from tiltpy.compiler.options import CompileOptions
 from tiltpy.compiler.query_kernels import Compiler, QueryKernels
 from tiltpy.costs import RunCosts
@@ -97,10 +98,14 @@ def test_the_plain_kernel_is_another_one_where_it_must_be(name: str) -> None:
 def test_long_plain_kernels_are_compiled_fast() -> None:
     query = tilt.parse(INPUT + SPECIAL["at events"])
     results = []
-    for quick_lines, level in ((1, 0), (1 << 20, 3)):
+    for quick_lines, *chosen in (
+        (1, Effort.REGISTERS, 0),
+        (1 << 20, Effort.SCALAR, 3),
+    ):
         options = costing(run=USERS_RUN, quick_lines=quick_lines)
         found = Compiler(query.query, options).compile_for(POINTS)
-        assert found.baseline_code.code().level == level
+        code = found.baseline_code.code()
+        assert [code.effort, code.level] == chosen
         assert found.sweep_code.code().level == 3
         runnable = tilt.CompiledQuery(query.query, options)
         results.append(runnable.run(x=table(100)).to_arrow())
