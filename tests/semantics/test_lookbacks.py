@@ -17,11 +17,12 @@ import pytest
 
 import tiltpy as tilt
 from tests.compare import first_difference
-from tests.compiled import random_setting, run_compiled
+from tests.compiled import SMALL_COSTS, random_setting, run_compiled, snapshots
 from tests.costs import costing
 from tests.random.lookbacks import random_far_case
+from tiltpy.compiler.options import CompileOptions
 from tiltpy.costs import RunCosts
-from tiltpy.interpreter.evaluate import interpret
+from tiltpy.interpreter.evaluate import Event, interpret
 from tiltpy.ir.print.query import format_query
 from tiltpy.runtime.arrays import pool as memory
 from tiltpy.runtime.execution.call_numbers import greatest, item
@@ -248,3 +249,35 @@ def test_chunks_are_cut_where_rows_are() -> None:
     chunks: list[int] = []
     query.run(x=table, progress=lambda _, total: chunks.append(total))
     assert chunks[-1] >= rows // (4 << 16)
+
+
+@pytest.mark.parametrize("chunk", [None, 64])
+@pytest.mark.parametrize("reduction", ["sum", "max"])
+def test_what_long_windows_see_last_holds_on_behind_the_rows(
+    reduction: str, chunk: int | None
+) -> None:
+    """No row leaves them there: the last snapshot ends with the run, or where one does.
+
+    A vector kernel computes it, whose cells have no ends of their own.
+    """
+    rows, ends = 150, (150, 151, 160, 222, 223, 400)
+    table = pa.table(
+        {
+            "start": np.arange(rows),
+            "end": np.arange(1, rows + 1),
+            "x": np.arange(rows) % 7.0,
+        }
+    )
+    query = tilt.parse(
+        "input x : f64 interval (start, end)\n"
+        f"~o[t] = {reduction}(~x[t-222 : t])\noutput ~o\n",
+        options=CompileOptions(costs=SMALL_COSTS, cache=False),
+    )
+    events = [Event(n, n + 1, n % 7.0) for n in range(rows)]
+    for end in ends:
+        meant = interpret(query.query, {"x": events}, end=end)["o"]
+        found = query.run(x=table, end=end, chunk=chunk)["o"]
+        assert (
+            first_difference(snapshots(found), meant, query.query, "o", exact=True)
+            is None
+        ), end

@@ -99,11 +99,20 @@ class Stitcher:
         last = self.pieces[-1]
         if not isinstance(last, SnapshotBuffer):
             self.pieces[-1] = replace(last, reach=end)
-        elif last.row(last.n - 1)[1] < end:
-            # Only what a sweep wrote ends too early: its arrays are nobody else's.
-            assert last.layout is TimeLayout.INTERVALS
-            assert last.ends is not None
-            last.ends[last.n - 1] = end
+            return
+        start, before = last.row(last.n - 1)
+        if before >= end:
+            return
+        if last.layout is TimeLayout.SAMPLED:  # by a vector kernel, up to the last row
+            layout, times = TimeLayout.INTERVALS, (np.array([start]), np.array([end]))
+            columns = last.slice(last.n - 1, last.n).columns
+            rest = [last.slice(0, last.n - 1)] if last.n > 1 else []
+            longer = SnapshotBuffer(layout, 1, start, 0, *times, columns)
+            self.pieces[-1:] = [*rest, longer]
+            return
+        assert last.layout is TimeLayout.INTERVALS  # whose arrays are nobody else's
+        assert last.ends is not None
+        last.ends[last.n - 1] = end
 
     def finish(self) -> list[Piece]:
         """The pieces, cut to the domain; one for all that lie side by side."""
