@@ -68,8 +68,26 @@ def _children() -> float:
     return used.ru_utime + used.ru_stime
 
 
+PAUSE = 0.002
+"""Seconds over which the threads of this process must be idle before a run."""
+PATIENCE = 100
+"""Pauses after which a run begins in any case."""
+
+
+def _wait_for_threads() -> None:
+    """Wait until the threads of the runner before are idle.
+
+    Those of Polars go on for some milliseconds, which were the next runner's otherwise.
+    """
+    for _ in range(PATIENCE):
+        used = time.process_time()
+        time.sleep(PAUSE)
+        if time.process_time() - used < PAUSE / 10:
+            return
+
+
 def take_turns(runners: Mapping[str, Runner], repeat: int) -> dict[str, Turns]:
-    """Time the runners in turns.
+    """Time the runners in turns, each when the threads of those before are idle.
 
     Each runs once beforehand, to be compiled and to have its memory.
     """
@@ -78,6 +96,7 @@ def take_turns(runners: Mapping[str, Runner], repeat: int) -> dict[str, Turns]:
     found: dict[str, list[Seconds]] = {name: [] for name in runners}
     for _ in range(repeat):
         for name, runner in runners.items():
+            _wait_for_threads()
             found[name].append(timed(runner))
     return {name: tuple(seconds) for name, seconds in found.items()}
 

@@ -119,6 +119,7 @@ MECHANISMS: tuple[Mechanism, ...] = (
         "plan/key_concatenation.py",
         "routines/kernels/cut_by_key.py",
         "runtime/keyed/concatenated_keys.py",
+        "runtime/keyed/key_shifts.py",
     ),
     _threshold("densify", Costs(furthest_densified=-1), "lowering/vector/densify.py"),
     _threshold(
