@@ -38,12 +38,12 @@ from tiltpy.loops.build import (
     sub,
 )
 from tiltpy.loops.nodes import CountTrue, LExpr, Num, Splat, Var, While
+from tiltpy.lowering.sweep.lane_scans import find_restarts
 from tiltpy.lowering.sweep.restart import Restart
 from tiltpy.lowering.sweep.row_bounds import RowBound
 from tiltpy.lowering.sweep.running_vectors import (
     leave_last,
     scan_window,
-    spread_restarts,
 )
 from tiltpy.lowering.sweep.running_window import RunningWindow
 from tiltpy.plan.nodes import Advance
@@ -112,11 +112,13 @@ class EventVectors:
         restart = window.restart
         if restart is None:
             return scan_window(block, window, payload, TRUE, None)
-        restarts = self._restarts(block, restart, row)
+        here = self._restarts(block, restart, row)
+        after = window.window.edge == "start"
+        restarts = find_restarts(block, here, taken=not after)
         come = block.name("come", restart.has_come())
-        inside = block.name("in", disj(spread_restarts(block, restarts), come))
-        if window.window.edge == "start":
-            inside = conj(inside, negate(restarts))
+        inside = block.name("in", disj(restarts.since, come))
+        if after:
+            inside = conj(inside, negate(here))
         return scan_window(block, window, payload, inside, restarts)
 
     def _restarts(self, block: Block, restart: Restart, row: LExpr) -> LExpr:
