@@ -85,6 +85,8 @@ def random_keyed_setting(random: Random, plain: Setting | None = None) -> KeyedS
         "batch_keys": random.choice((1, 3, *[1 << 12] * 5)),
         "batch_rows": random.choice((1, 100, 300, *[1 << 17] * 3)),
         "joined_batches": random.choice((1, 2, 4)),
+        "call_rows": random.choice((1, 20, 50, 1 << 16)),
+        "kept_rows": random.choice((0, 1 << 22)),
         "few_phases": random.choice((1, 4)),
     }
     return KeyedSetting(

@@ -146,6 +146,12 @@ class KeyCosts(_Thresholds):
     joined_batches: int = 8
     """Batches that share a call, at most: to prepare one takes half a millisecond, as
     the caches then hold other things (sessions, session start by key)."""
+    call_rows: int = 1 << 16
+    """Rows of concatenated keys in a call, about: what its loops make for each other
+    stays in the caches near the core (sessions)."""
+    kept_rows: int = 1 << 22
+    """Rows of concatenated keys, at most, of which the shifted times are kept for the
+    next run over the same rows, 16 bytes each (sessions take 0.8 of the time)."""
     worker_calls: int = 4
     """Calls of batches for each of several workers, at least, if batches are joined."""
     vector_rows: int = 1 << 8

@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 import tiltpy as tilt
 from tiltpy.engines import local
 
+KEYED = "input x by k : f64 time ts point\n~out[t] = mean(~x[t-20 : t])"
 TOTAL = "input x : f64 time ts point\n~out[t] = ~x[t] != φ ? sum(~x[-∞ : t]) : φ"
 MEAN = "input x : f64 time ts point\n~out[t] = mean(~x[t-7 : t])"
 SAMPLES = "input x : f64\n~out[t] = mean(~x[t-7 : t]) - ~x[t]"
@@ -19,6 +21,44 @@ def points(n: int = 6000) -> pa.Table:
     random = np.random.default_rng(3)
     times = np.cumsum(random.integers(1, 4, n))
     return pa.table({"ts": times, "x": random.integers(0, 50, n) / 8})
+
+
+def by_key(keys: int, n: int = 6000) -> pa.Table:
+    random = np.random.default_rng(4)
+    return points(n).append_column("k", pa.array(random.integers(0, keys, n)))
+
+
+@pytest.mark.parametrize("keys", [3, 4000])
+def test_a_plan_by_key_serves_runs_that_are_alike_alone(keys: int) -> None:
+    frame, query = by_key(keys), tilt.parse(KEYED)
+    bound = tilt.bind(frame)
+    settings: list[dict[str, Any]] = [
+        {}, {}, {"order": "time"}, {"start": 500}, {"start": 500, "end": 900},
+        {"workers": 2}, {"workers": 1}, {},
+    ]  # fmt: skip
+    for setting in settings:
+        expected = query.run(x=frame, **setting).to_arrow()
+        assert query.run(x=bound, **setting).to_arrow() == expected
+
+
+def test_threads_run_one_plan_by_key() -> None:
+    bound, query = tilt.bind(by_key(4000)), tilt.parse(KEYED)
+    expected = query.run(x=bound).to_arrow()
+    with ThreadPoolExecutor(4) as threads:
+        runs = list(threads.map(lambda _: query.run(x=bound).to_arrow(), range(20)))
+    assert all(run == expected for run in runs)
+
+
+@pytest.mark.parametrize("keys", [3, 4000])
+def test_a_plan_by_key_goes_with_its_rows(keys: int) -> None:
+    gc.collect()
+    before = len(local._LAST_PLANS)
+    bound, query = tilt.bind(by_key(keys)), tilt.parse(KEYED)
+    query.run(x=bound)
+    assert len(local._LAST_PLANS) == before + 1
+    del bound
+    gc.collect()
+    assert len(local._LAST_PLANS) == before
 
 
 def test_a_plan_serves_runs_that_are_alike_alone() -> None:

@@ -99,7 +99,7 @@ def of_keyed(job: KeyedRun) -> Forms:
     if len(job.query.outputs) > 1:
         yield "several outputs"
     yield ("no key", "one key", "several keys")[min(job.count, 2)]
-    tasks = list(job._tasks())
+    tasks = job.tasks
     if not tasks:
         yield "nothing wanted"
     batches = sum(not task.alone for task in tasks)

@@ -168,7 +168,7 @@ class KeyedEngine:
         """
         if ranges is None or state is None:
             run = self.plan(rows)
-            self._announce(run)
+            announce(run, self.announcement)
             return KeyedEvaluation(run.run(), run.keys, None, run.strings, self.order)
         return self._go_on(ranges, rows, state)
 
@@ -234,10 +234,6 @@ class KeyedEngine:
             buffers = _buffers(rows)
         coded, strings = encode_rows(self.group.vocabulary, buffers, states)
         return {n: _with_rows(rows[n], buffer) for n, buffer in coded.items()}, strings
-
-    def _announce(self, run: KeyedRun) -> None:
-        if self.announcement is not None and run.beyond_rows:
-            self.announcement.expect(run.visits())
 
     # -- in parts ---------------------------------------------------------------------
 
@@ -364,7 +360,7 @@ class KeyedEngine:
             made.update({name: (snapshots, {}) for name, snapshots in few.items()})
         else:
             run = self._plan_run(keys, rows, strings, wanted, states)
-            self._announce(run)
+            announce(run, self.announcement)
             for name, snapshots in run.run().items():
                 of = state.outputs[name].definition.type
                 made[name] = gather_keys(snapshots, len(keys), of, strings)
@@ -382,6 +378,12 @@ class KeyedEngine:
         """Compute ranges of few rows, where there is a shorter way than a run."""
         del rows, strings, ranges, states
         return None
+
+
+def announce(run: KeyedRun, announcement: Announcement | None) -> None:
+    """Warn of loops of a run that may make very many visits."""
+    if announcement is not None and run.beyond_rows:
+        announcement.expect(run.visits())
 
 
 def receive(rows: Mapping[str, Rows], state: KeyedState) -> dict[str, SnapshotBuffer]:

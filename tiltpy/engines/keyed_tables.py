@@ -3,7 +3,12 @@
 from collections.abc import Mapping
 from contextlib import suppress
 
-from tiltpy.engines.keyed_engine import KeyedEngine, KeyedEvaluation, Rows
+from tiltpy.engines.keyed_engine import (
+    KeyedEngine,
+    KeyedEvaluation,
+    Rows,
+    announce,
+)
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Query
 from tiltpy.plan.nodes import Misfit
@@ -58,16 +63,11 @@ def fold_rows(
 
 
 def evaluate(
-    group: OutputGroup[Kernels],
-    inputs: Mapping[str, InputRows],
-    request: Request,
-    options: RunOptions,
-    announcement: Announcement,
-    order: Order,
+    run: KeyedRun, announcement: Announcement, order: Order
 ) -> KeyedEvaluation:
-    """Compute the outputs of a group over their whole domains."""
-    engine = KeyedEngine(group, request, options, announcement, order)
-    return engine.evaluate(None, _rows(group.query, inputs))
+    """Compute the outputs of a planned run over their whole domains."""
+    announce(run, announcement)
+    return KeyedEvaluation(run.run(), run.keys, None, run.strings, order)
 
 
 def plan(

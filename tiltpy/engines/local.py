@@ -1,7 +1,8 @@
 """The engine over tables: reads the inputs and computes all outputs at once."""
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from weakref import WeakKeyDictionary, ref
 
 from tiltpy.engines.engine import Engine, Evaluation
@@ -162,13 +163,15 @@ def run(
     if _are_keyed(query):
         from tiltpy.engines import keyed_tables  # noqa: PLC0415 - late
 
-        evaluation = keyed_tables.evaluate(
-            group, inputs, request, options, announcement, order
-        )
+        plan_keys = partial(keyed_tables.plan, group, inputs, request, options)
+        keyed_run = _plan_once(group, inputs, request, options, plan_keys)
+        evaluation = keyed_tables.evaluate(keyed_run, announcement, order)
     else:
         engine = Engine(group, request, options, announcement)
-        plan = _plan_once(engine, inputs)
-        evaluation = engine.evaluate(None, _rows(query, inputs), plan=plan)
+        rows = _rows(query, inputs)
+        plan = partial(engine.plan, None, rows)
+        time_run = _plan_once(group, inputs, request, options, plan)
+        evaluation = engine.evaluate(None, rows, plan=time_run)
     workers = options.workers or default_workers()
     return Result(
         [
@@ -178,8 +181,19 @@ def run(
     )
 
 
+class _Plan(Protocol):
+    """A run that can be made again and again, by several threads at once."""
+
+    @property
+    def rows(self) -> Mapping[str, SnapshotBuffer]:
+        """The rows that it reads."""
+
+
+P = TypeVar("P", bound=_Plan)
+
+
 @dataclass(frozen=True, slots=True)
-class _LastPlan:
+class _LastPlan(Generic[P]):
     """The plan of the last run over some rows, and of what.
 
     `others` are the rows of its inputs but the first, which drop the plan when they go.
@@ -188,7 +202,7 @@ class _LastPlan:
     group: OutputGroup[Kernels]
     request: Request
     options: RunOptions
-    run: TimeRun
+    run: P
     others: tuple[ref[InputRows], ...]
 
     def is_of(
@@ -208,21 +222,26 @@ class _LastPlan:
         return self.request == request and self.options == options
 
 
-_LAST_PLANS: WeakKeyDictionary[InputRows, _LastPlan] = WeakKeyDictionary()
+_LAST_PLANS: WeakKeyDictionary[InputRows, _LastPlan[Any]] = WeakKeyDictionary()
 """Plans by the rows of their first input."""
 
 
-def _plan_once(engine: Engine, inputs: Mapping[str, InputRows]) -> TimeRun:
+def _plan_once(
+    group: OutputGroup[Kernels],
+    inputs: Mapping[str, InputRows],
+    request: Request,
+    options: RunOptions,
+    plan: Callable[[], P],
+) -> P:
     """Plan a run, or return the plan of the last one over bound rows if it is alike."""
-    group, request, options = engine.group, engine.request, engine.options
     rows = _rows(group.query, inputs)
     if not rows or options.progress is not None:
-        return engine.plan(None, rows)
+        return plan()
     first, *others = [inputs[name] for name in rows]
-    last = _LAST_PLANS.get(first)
+    last: _LastPlan[P] | None = _LAST_PLANS.get(first)
     if last is not None and last.is_of(group, request, options, others):
         return last.run
-    run = engine.plan(None, rows)
+    run = plan()
     if all(_reads(run.rows[name], buffer) for name, buffer in rows.items()):
         place = ref(first)
 

@@ -1,5 +1,6 @@
 """Keys whose rows share a call: as if each had one of its own."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from tiltpy.costs import KeyCosts
 
 APART = KeyCosts()
 JOINED = KeyCosts(batch_keys=4, batch_rows=60, many_rows=40)
+SEVERAL = KeyCosts(batch_keys=4, batch_rows=200, many_rows=40, call_rows=70)
+"""Several calls for the keys of a batch."""
 
 
 def rows_of(keys: int, rows: int, seed: int, *, unit: int = 1) -> pa.Table:
@@ -65,6 +68,23 @@ def test_some_keys_are_concatenated(text: str, request_: dict[str, int]) -> None
     assert expected.num_rows > 30
     assert run(text, JOINED, frame, **request_).equals(expected)
     assert run(text, JOINED, frame, workers=2, **request_).equals(expected)
+
+
+@pytest.mark.parametrize("text", QUERIES)
+@pytest.mark.parametrize("kept", [0, 1 << 22])
+def test_bound_rows_are_run_again(text: str, kept: int) -> None:
+    query = tilt.parse(text, options=costing(keys=replace(SEVERAL, kept_rows=kept)))
+    frames = [rows_of(30, 400, seed) for seed in (1, 5)]
+    bound = [tilt.bind(frame) for frame in frames]
+    runs: list[tuple[int, dict[str, Any]]]
+    runs = [(0, {}), (0, {}), (1, {}), (0, {"start": 300}), (0, {})]
+    results = []
+    for which, request in runs:
+        expected = run(text, APART, frames[which], **request)
+        made = query.run(x=bound[which], **request)["o"]
+        results.append((made, expected))
+    for made, expected in results:  # no run writes to what another one has returned
+        assert made.to_arrow().combine_chunks().equals(expected)
 
 
 @pytest.mark.parametrize("text", QUERIES[:2])

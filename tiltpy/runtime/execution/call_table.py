@@ -130,6 +130,8 @@ class CallTable:
         self._apart_keys: list[tuple[ArrayKey, I64Array | int]]
         self._apart_slots: NDArray[np.intp]
         self._appended: list[OutputSlot] = []
+        self._rooms: list[int] = []
+        """The entries that all calls append, at most, for each of these slots."""
         self._numbers: list[I64Array | int] = [0] * self.map.size
         self.is_reused = False
         """True if the call is made again and again, over what it has written."""
@@ -237,11 +239,9 @@ class CallTable:
         Call `k` writes at most `most[k]` entries, and leaves `free[k]` of them free
         before; `behind` are left free after the last call's.
         """
-        size = total(most) + total(free) + behind
-        array = memory.allocate(slot.type, size + LANES)
-        self.arrays[slot.key] = OutputArray(array)
-        self._numbers[slot.index] = array.itemsize * free
+        self._numbers[slot.index] = dtype_of(slot.type).itemsize * free
         self._appended.append(slot)
+        self._rooms.append(total(most) + total(free) + behind)
 
     def put_in_scratch(self, slot: OutputSlot) -> None:
         """Have all calls write to scratch: nobody reads it afterwards."""
@@ -275,7 +275,7 @@ class CallTable:
         return table
 
     def _take_memory(self, shared: SharedArrays) -> None:
-        """Allocate what calls write to apart from each other, and fill its slots."""
+        """Allocate what each run has for itself, and fill its slots."""
         if self._apart:
             arrays, addresses = self._block.take()
             for (key, firsts), array in zip(self._apart_keys, arrays, strict=True):
@@ -284,6 +284,10 @@ class CallTable:
                 self.slots.put(self._apart_slots, addresses)
             else:
                 self.slots[:, self._apart_slots] += np.array(addresses, np.int64)
+        for slot, room in zip(self._appended, self._rooms, strict=True):
+            array = memory.allocate(slot.type, room + LANES)
+            self.arrays[slot.key] = OutputArray(array)
+            self.slots[0, slot.index] += address(array)
         for slot, firsts in self._shared:
             array = shared[slot.loop.name, slot.column]
             self.arrays[slot.key] = OutputArray(array, firsts)
@@ -323,8 +327,6 @@ class CallTable:
             for index, number in enumerate(numbers):
                 if not isinstance(number, int):
                     self.slots[:, index] = number
-        for output in self._appended:
-            self.slots[0, output.index] += address(self.arrays[output.key].array)
 
     def _no_states(self) -> CallStates:
         """States whose control says that nothing is taken over, and nothing left."""

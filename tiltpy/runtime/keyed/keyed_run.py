@@ -67,7 +67,8 @@ class KeyedRun:
     """One run of outputs that have the same keys.
 
     Computed is what `ranges` ask for, by default all of each key's domain. With
-    `states` each key goes on from its own.
+    `states` each key goes on from its own. Without them it can be made again and again,
+    by several threads at once.
     """
 
     def __init__(
@@ -103,7 +104,14 @@ class KeyedRun:
         self.vector: KeyVectorRanges | None = None
         self.refusal: Refusal | None = None
         """The reason for the lack of a vector kernel, once tasks are planned."""
-        self.scratch = ThreadScratch()
+
+    @property
+    def rows(self) -> Mapping[str, SnapshotBuffer]:
+        """The rows of all keys together, by input."""
+        return {
+            name: rows.buffer if isinstance(rows, Groups) else rows
+            for name, rows in self.inputs.items()
+        }
 
     @property
     def whole(self) -> bool:
@@ -126,24 +134,30 @@ class KeyedRun:
 
     def run(self) -> Pieces:
         """Compute all outputs' pieces, in order of the keys."""
-        tasks = list(self._tasks())
-        visits = 2 * sum(task.rows for task in tasks)
+        if self._is_quick:
+            return self.run_tasks(self.tasks)
+        return offload(partial(self.run_tasks, self.tasks), self.options.progress)
+
+    @cached_property
+    def _is_quick(self) -> bool:
+        """Return whether the caller's thread may do all tasks."""
+        visits = 2 * sum(task.rows for task in self.tasks)
         loops = self.kernels.sweep().signature.loops
-        time = sweep_cost(visits, visits, loops)
-        if are_quick([time], self.options.costs.run):
-            return self.run_tasks(tasks)
-        return offload(partial(self.run_tasks, tasks), self.options.progress)
+        return are_quick([sweep_cost(visits, visits, loops)], self.options.costs.run)
 
     def run_tasks(self, tasks: Sequence[KeyTask]) -> Pieces:
         """Do some tasks, shared among workers."""
         workers = self.options.workers or default_workers()
+        scratch = ThreadScratch()
         outputs: dict[int, Pieces] = {}
         shared = [n for n, t in enumerate(tasks) if t.rows < self.costs.shared_rows]
         small = sum(tasks[n].rows for n in shared) < self.costs.many_rows
         most = 1 if small and self.options.workers is None else workers
         done = 0
         each = map_ordered(
-            lambda n: self.compute(tasks[n], 1), shared, max(1, min(most, len(shared)))
+            lambda n: self.compute(tasks[n], 1, scratch),
+            shared,
+            max(1, min(most, len(shared))),
         )
         with closing(each) as results:
             for number, pieces in zip(shared, results, strict=False):
@@ -152,7 +166,7 @@ class KeyedRun:
                 self._report(done, len(tasks))
         for number, task in enumerate(tasks):
             if number not in outputs:
-                outputs[number] = self.compute(task, workers)
+                outputs[number] = self.compute(task, workers, scratch)
                 done += 1
                 self._report(done, len(tasks))
         return {
@@ -166,7 +180,7 @@ class KeyedRun:
 
     def describe(self) -> Iterator[str]:
         """Say which kernels compute the keys, and how many share a batch."""
-        tasks = list(self._tasks())
+        tasks = self.tasks
         alone = sum(task.alone for task in tasks)
         joined = [task for task in tasks if task.concatenated]
         batched = sum(len(task.keys) for task in tasks if not task.alone)
@@ -211,11 +225,19 @@ class KeyedRun:
         if self.options.vector:
             return Refusal("vector kernels are used wherever they can be")
         return Concatenation.of(
-            self.compile_for, self.inputs, self.request, self.strings
+            self.compile_for,
+            self.inputs,
+            self.request,
+            self.strings,
+            self.costs,
         )
 
-    def _tasks(self) -> Iterator[KeyTask]:
-        """Divide the keys into tasks, in order."""
+    @cached_property
+    def tasks(self) -> Sequence[KeyTask]:
+        """The tasks into which all keys are divided, in order."""
+        return tuple(self._plan_tasks())
+
+    def _plan_tasks(self) -> Iterator[KeyTask]:
         concatenation = self.concatenation
         if isinstance(concatenation, Refusal):
             yield from self.plan_apart()
@@ -328,32 +350,34 @@ class KeyedRun:
         """Bound the visits of each loop in all."""
         return self._key_work().visits()
 
-    def compute(self, task: KeyTask, workers: int) -> Pieces:
+    def compute(self, task: KeyTask, workers: int, scratch: ThreadScratch) -> Pieces:
         """Compute the keys of a task."""
         if task.concatenated:
             most = self.costs.few_rows if task.few else None
-            return self._concatenate(task.keys, most)
+            return self._concatenate(task.keys, most, scratch)
         subset = self._subsets.get(task.subset)
         if subset is None:
-            made = self._task_apart(task, workers)
+            made = self._task_apart(task, workers, scratch)
             return {name: [snapshots] for name, snapshots in made.items()}
         local = replace(task, keys=task.keys - task.subset)
-        return shift_keys(subset.compute(local, workers), task.subset)
+        return shift_keys(subset.compute(local, workers, scratch), task.subset)
 
-    def _concatenate(self, keys: I64Array, most: int | None) -> Pieces:
+    def _concatenate(
+        self, keys: I64Array, most: int | None, scratch: ThreadScratch
+    ) -> Pieces:
         """Compute successive keys: concatenated, if there is time enough for all.
 
         Each has so many rows at `most`, if that is known.
         """
         concatenation = self.concatenation
         assert not isinstance(concatenation, Refusal)
-        made = concatenation.run(keys, self.scratch.arrays, most)
+        made = concatenation.run(keys, scratch.arrays, most)
         if made is not None:
             return {name: [snapshots] for name, snapshots in made.items()}
         middle = len(keys) // 2
         if are_many(middle, self._loops, self.costs):
             halves = keys[:middle], keys[middle:]
-            pieces = [self._concatenate(half, most) for half in halves]
+            pieces = [self._concatenate(half, most, scratch) for half in halves]
         else:
             first = int(keys[0])
             subset = self._subset(first, first + len(keys))
@@ -363,7 +387,9 @@ class KeyedRun:
             for name in self.query.outputs
         }
 
-    def _task_apart(self, task: KeyTask, workers: int) -> Mapping[str, KeySnapshots]:
+    def _task_apart(
+        self, task: KeyTask, workers: int, scratch: ThreadScratch
+    ) -> Mapping[str, KeySnapshots]:
         if task.alone:
             key = int(task.keys[0])
             try:
@@ -381,7 +407,7 @@ class KeyedRun:
             self.strings,
             None if self.states is None else self.states.of(task.keys),
         )
-        return batch.run(self.scratch.arrays)
+        return batch.run(scratch.arrays)
 
     # -- a key with many rows ---------------------------------------------------------
 

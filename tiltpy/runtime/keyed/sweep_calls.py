@@ -1,4 +1,4 @@
-"""Many keys at once: a call of the sweep kernel for each, or one for all.
+"""Many keys at once: a call of the sweep kernel for each, or for some of them.
 
 The calls are made one after the other, in machine code, and each writes behind the one
 before, so that the snapshots of a key follow those of the key before.
@@ -13,10 +13,9 @@ from tiltpy.abi.signature import Loop, Shape, Signature
 from tiltpy.abi.slots import SlotKind
 from tiltpy.runtime.arrays.dictionary import Strings
 from tiltpy.runtime.arrays.dtypes import I64Array
-from tiltpy.runtime.arrays.pool import Array, ScratchArrays, allocate
-from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
+from tiltpy.runtime.arrays.pool import Array, ScratchArrays
 from tiltpy.runtime.execution.call_states import CallStates
-from tiltpy.runtime.execution.call_table import CallTable, is_sparse
+from tiltpy.runtime.execution.call_table import NO_ARRAYS, CallTable, is_sparse
 from tiltpy.runtime.execution.kernel import Kernel
 from tiltpy.runtime.execution.key_domains import EARLIEST, LATEST, RowsByKey
 from tiltpy.runtime.execution.row_slices import (
@@ -24,12 +23,10 @@ from tiltpy.runtime.execution.row_slices import (
     row_times,
     slice_by_key,
 )
-from tiltpy.runtime.execution.slot_map import BITS, TIMES, OutputSlot
+from tiltpy.runtime.execution.slot_map import BITS, TIMES
 from tiltpy.runtime.execution.supports import (
     changes_by_key,
-    changes_of,
     support_by_key,
-    support_of,
 )
 from tiltpy.runtime.execution.time_domain import Cells, Request
 from tiltpy.runtime.execution.visit_bounds import Coverage
@@ -39,10 +36,7 @@ from tiltpy.types import Scalar
 
 
 class SweepBatch:
-    """Calls of the sweep kernel, each of which owns some cells of the outputs.
-
-    Their numbers are columns, or ints where there is one call.
-    """
+    """Calls of the sweep kernel, each of which owns some cells of the outputs."""
 
     def __init__(
         self,
@@ -88,48 +82,46 @@ class SweepBatch:
         )
         return SweepBatch(coverage, strings, states)
 
-    @staticmethod
-    def of_rows(
-        signature: Signature,
-        rows: Mapping[str, SnapshotBuffer],
-        cells: Mapping[str, Cells[int]],
-        request: Request,
-        strings: Strings,
-    ) -> "SweepBatch":
-        """Make one call over all rows."""
-        every = {name: RowSlices.all_of(buffer, 0) for name, buffer in rows.items()}
-        support = support_of(signature, rows, request)
-        changes = changes_of(signature, rows, request)
-        coverage = Coverage(signature, 0, {}, cells, request, support, changes, every)
-        return SweepBatch(coverage, strings)
-
     def run(self, kernel: Kernel, scratch: ScratchArrays) -> dict[str, KeyedSnapshots]:
         """Make all calls; the snapshots of the outputs that overlap what is owned."""
         table = self.fill(kernel)
         table.run_in_order(scratch)
         return read_snapshots(table, self.coverage, self.cells)
 
+    def run_again(
+        self, prepared: CallTable, scratch: ScratchArrays
+    ) -> dict[str, KeyedSnapshots]:
+        """Make the calls of a table that is `prepared` for many runs.
+
+        What it returns are views of arrays that may have room for far more.
+        """
+        table = prepared.renew(NO_ARRAYS)
+        table.run_in_order(scratch)
+        return read_snapshots(table, self.coverage, self.cells, views=True)
+
     def fill(self, kernel: Kernel) -> CallTable:
         """Fill the table of all calls."""
+        table = self._lay_out(kernel)
+        table.fill()
+        return table
+
+    def prepare(self, kernel: Kernel) -> CallTable:
+        """Prepare a table of all calls for runs with memory of their own."""
+        table = self._lay_out(kernel)
+        table.prepare()
+        return table
+
+    def _lay_out(self, kernel: Kernel) -> CallTable:
         self.coverage.check_ranked()
         table = CallTable(kernel, self.coverage, self.strings, self.states)
         for slot in table.map.outputs:
-            if slot.kind in BITS:
-                table.put_at(slot, *self._room_of_marks(slot))
+            if slot.kind in BITS:  # a byte for each row, behind one another
+                table.put_apart(slot, line=1)
             elif slot.loop.name in self.cells and not slot.is_implied:
                 table.put_in_order(slot, self.coverage.room(slot))
             else:
                 table.put_in_scratch(slot)
-        table.fill()
         return table
-
-    def _room_of_marks(self, slot: OutputSlot) -> tuple[Array, I64Array | int]:
-        """Memory for marks of rows, and where each call's begin: behind one another."""
-        rows = self.coverage.room(slot)
-        if isinstance(rows, int):
-            return allocate(slot.type, rows + 1), 0
-        ends = rows.cumsum()
-        return allocate(slot.type, int(ends[-1]) + 1), ends - rows
 
 
 class CallCoverage(Protocol):
@@ -151,27 +143,32 @@ AllCells = Mapping[str, Cells[Any]]
 
 
 def read_snapshots(
-    table: CallTable, covered: CallCoverage, cells: AllCells
+    table: CallTable, covered: CallCoverage, cells: AllCells, *, views: bool = False
 ) -> dict[str, KeyedSnapshots]:
     """Return the snapshots of outputs, of which calls own `cells`, that calls wrote.
 
     Each wrote behind the one before.
     """
     return {
-        loop.name: _read_loop(table, covered, loop, cells[loop.name])
+        loop.name: _read_loop(table, covered, loop, cells[loop.name], views=views)
         for loop in table.kernel.signature.loops
         if loop.name in cells
     }
 
 
 def _read_loop(
-    table: CallTable, covered: CallCoverage, loop: Loop, cells: Cells[Any]
+    table: CallTable,
+    covered: CallCoverage,
+    loop: Loop,
+    cells: Cells[Any],
+    *,
+    views: bool,
 ) -> KeyedSnapshots:
     """Return the snapshots that a loop wrote in all calls."""
     counts = table.counts(loop.name).copy()
     n = int(counts.sum())
     values = table.arrays[SlotKind.OUT_VALUES, loop.name, 0].array
-    copy = is_sparse(values, n)
+    copy = not views and is_sparse(values, n)
     payload = table.payload(loop, 0, n, copy=copy)
     if loop.implicit_times:
         rows = covered.slices[loop.reads[0].object]
