@@ -13,11 +13,13 @@ from tiltpy.runtime.arrays.snapshot_buffer import (
     pack_validity,
 )
 from tiltpy.runtime.arrays.time_layout import lay_out
-from tiltpy.runtime.incremental.growing_rows import GrowingRows
+from tiltpy.runtime.incremental.growing_rows import SHARED_ROWS, GrowingRows
 from tiltpy.runtime.incremental.stamped_rows import EventLength, StampedRows
-from tiltpy.types import F64
+from tiltpy.types import ENDLESS, F64
 
 Row = tuple[int, int, float | None]
+NO_STEPS = ENDLESS, -ENDLESS
+"""The steps between rows of which there is one."""
 
 
 def random_piece(random: Random, kind: str, time: int) -> list[Row]:
@@ -91,6 +93,7 @@ def test_rows_of_one_length_are_laid_out_by_their_steps(length: int, seed: int) 
     of = EventLength(FixedDuration(length))
     held = GrowingRows(F64)
     model: list[Row] = []
+    views: list[tuple[SnapshotBuffer, list[Row]]] = []
     start = 0
     for _ in range(30):
         if random.random() < 0.1:  # a null row has them moved
@@ -103,19 +106,22 @@ def test_rows_of_one_length_are_laid_out_by_their_steps(length: int, seed: int) 
         for _ in range(random.randint(1, 3)):
             steps = (length,) if seed % 3 else (0, 1, length, length + 2)
             rows: list[Row] = []
-            for _ in range(random.choice((1, 2, 70))):
+            for _ in range(random.choice((*[1, 2, 70] * 9, SHARED_ROWS))):
                 start += random.choice(steps)
                 rows.append((start, start + length, random.random()))
             starts, _, values = zip(*rows, strict=True)
-            bounds = min(steps), max(steps)
+            bounds = (min(steps), max(steps)) if len(rows) > 1 else NO_STEPS
             pieces.append(StampedRows(np.array(starts), [np.array(values)], bounds))
             model += rows
-        held.append_stamped(pieces, of)
-        if random.random() < 0.2:
-            held.drop_before(start - 20, 0)
-            model = model[-held.rows.n :]
+        assert held.append_stamped(pieces, of) == sum(len(p.starts) for p in pieces)
+        if random.random() < 0.3:  # of all rows, too
+            held.drop_before(start + random.choice((-20, length)), 0)
+            model = model[len(model) - held.rows.n :]
         assert rows_of(held.rows) == model
         assert_layout(held.rows)
+        views.append((held.rows, list(model)))
+    for view, rows in views:
+        assert rows_of(view) == rows, "a view that was handed out has changed"
 
 
 def assert_layout(buffer: SnapshotBuffer) -> None:

@@ -257,7 +257,7 @@ def _plan_once(
 
 def _reads(read: SnapshotBuffer, buffer: SnapshotBuffer) -> bool:
     """Tell whether a run reads the rows of a buffer, and no codes of strings beside."""
-    return read is buffer or read in buffer.without_hidden
+    return read is buffer or read in (buffer.without_hidden or ())
 
 
 def plan_bound(

@@ -10,15 +10,11 @@ from tiltpy.runtime.arrivals.plain_rows import PlainRows
 from tiltpy.runtime.arrivals.waiting_rows import TimedRows
 from tiltpy.runtime.incremental.growing_rows import GrowingRows
 from tiltpy.runtime.incremental.stamped_rows import EventLength, StampedRows
-from tiltpy.runtime.incremental.state import (
-    KeyedInputBuffer,
-    UnkeyedSource,
-    buffer_bytes,
-)
+from tiltpy.runtime.incremental.state import KeyedInputBuffer, UnkeyedSource
 from tiltpy.runtime.ingest.read_input import InputRows
 from tiltpy.runtime.ingest.ungrouped_rows import UngroupedRows
 
-FEW_ROWS = 64
+FEW_ROWS = 1 << 11
 """Rows that may stay whether they are needed or not."""
 
 
@@ -43,7 +39,7 @@ class LiveBuffer(UnkeyedSource):
     @property
     def may_drop(self) -> bool:
         """Return whether so many rows have come that old ones may be forgotten."""
-        return self._held.rows.n > 2 * self._needed + FEW_ROWS
+        return self._held.rows.n > max(2 * self._needed, FEW_ROWS)
 
     def layout(self) -> Layout:
         return self.rows().abi_layout()
@@ -63,10 +59,9 @@ class LiveBuffer(UnkeyedSource):
         if stamped is None or self._length is None:
             self.receive(self.source.lay_out(settled))
             return
-        self._held.append_stamped(stamped, self._length)
-        first, last = int(stamped[0].starts[0]), int(stamped[-1].starts[-1])
-        bounds = first, last + self._length.ticks
-        self.count(sum([len(rows.starts) for rows in stamped]), bounds)
+        count = self._held.append_stamped(stamped, self._length)
+        first, last = stamped[0].starts.item(0), stamped[-1].starts.item(-1)
+        self.count(count, (first, last + self._length.ticks))
 
     def rows(self) -> SnapshotBuffer:
         """Return all rows, in one piece."""
@@ -102,7 +97,7 @@ class LiveBuffer(UnkeyedSource):
         elif self.may_drop:
             self._held.drop_before(time, last_rows)
             self._needed = self._held.rows.n
-        return buffer_bytes(self._held.rows)
+        return self._held.rows.n * self.row_bytes
 
 
 def list_stamped(pieces: Sequence[TimedRows]) -> list[StampedRows] | None:

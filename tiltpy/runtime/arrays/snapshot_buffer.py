@@ -85,15 +85,15 @@ class SnapshotBuffer:
     row_object: bool = False
     """Whether these are rows of a row object, which are out of order by their ends,
     null rows that are no gaps among them."""
-    _ends_so_far: list[Times] = field(default_factory=list, init=False, repr=False)
+    _ends_so_far: Times | None = field(default=None, init=False, repr=False)
     """The running maximum of `ends`, once `find` has needed it (ends out of order)."""
-    hidden: list[I64Array] = field(default_factory=list, init=False, repr=False)
+    hidden: I64Array | None = field(default=None, init=False, repr=False)
     """The numbers of its hidden rows, once anyone has asked (`ingest.visible_rows`)."""
-    without_hidden: list["SnapshotBuffer | None"] = field(
-        default_factory=list, init=False, repr=False
+    without_hidden: "tuple[SnapshotBuffer | None] | None" = field(
+        default=None, init=False, repr=False
     )
-    """The buffer without hidden rows, once a run has asked; None if that is no other
-    (`ingest.visible_rows`)."""
+    """The buffer without hidden rows, once a run has asked; None in it if that is no
+    other (`ingest.visible_rows`)."""
 
     @staticmethod
     def empty(payload: Type) -> "SnapshotBuffer":
@@ -227,14 +227,20 @@ class SnapshotBuffer:
         """
         if self.n == 0 or low >= high:
             return 0, 0
+        first = self.count_ended(low)
         if self.layout is TimeLayout.SAMPLED:
-            first = (low - self.start) // self.period
             stop = -((self.start - high) // self.period)
         else:
-            first = int(self.ordered_ends().searchsorted(low, "right"))
             stop = self._rows_started_before(high)
-        first = min(max(first, 0), self.n)
         return first, max(first, min(stop, self.n))
+
+    def count_ended(self, time: int) -> int:
+        """Count the first rows that all end by a time."""
+        if not self.n:
+            return 0
+        if self.layout is TimeLayout.SAMPLED:
+            return min(max((time - self.start) // self.period, 0), self.n)
+        return int(self.ordered_ends().searchsorted(time, "right"))
 
     def find_last(self, time: int, count: int, *, gaps: bool = True) -> int:
         """Find the first of the last `count` events that start before a time.
@@ -267,9 +273,14 @@ class SnapshotBuffer:
         assert self.ends is not None
         if self.fifo:
             return self.ends[: self.n]
-        if not self._ends_so_far:
-            self._ends_so_far.append(np.maximum.accumulate(self.ends[: self.n]))
-        return self._ends_so_far[0]
+        if self._ends_so_far is None:
+            self.memoize("_ends_so_far", np.maximum.accumulate(self.ends[: self.n]))
+            assert self._ends_so_far is not None
+        return self._ends_so_far
+
+    def memoize(self, name: str, value: object) -> None:
+        """Keep what was computed of these rows, which never change."""
+        object.__setattr__(self, name, value)
 
 
 def pack_validity(valid: NDArray[np.uint8] | BoolArray) -> Bits | None:

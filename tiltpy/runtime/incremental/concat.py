@@ -17,7 +17,7 @@ from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer, pack_v
 from tiltpy.runtime.arrays.time_layout import lay_out, make_sampled
 from tiltpy.runtime.arrow.encode_strings import with_one_dictionary
 from tiltpy.runtime.ingest.drop_nulls import keep_rows
-from tiltpy.types import ENDLESS, I64, Scalar, Type, columns
+from tiltpy.types import I64, Scalar, Type, columns
 
 
 def gather(pieces: Sequence[SnapshotBuffer], payload: Type) -> SnapshotBuffer:
@@ -55,7 +55,7 @@ def drop_before(
 
     The last rows that start before it stay, `last_rows` events of them.
     """
-    counted = buffer.find(-ENDLESS, time)[1]
+    counted = buffer.n
     if last_rows:
         gaps = isinstance(payload, Scalar)
         counted = buffer.find_last(time, last_rows, gaps=gaps)
@@ -64,7 +64,7 @@ def drop_before(
         mask: BoolArray = buffer.ends[: buffer.n] > time
         mask[counted:] = True
         return buffer if mask.all() else keep_rows(buffer, mask, payload)
-    first = min(buffer.find(time, ENDLESS)[0], counted)
+    first = min(buffer.count_ended(time), counted)
     if first == buffer.n:
         return SnapshotBuffer.empty(payload)
     return buffer.slice(first, buffer.n)

@@ -22,9 +22,14 @@ class StampedRows:
     steps: Steps
 
 
-def join_steps(last: int, pieces: Sequence[StampedRows]) -> Steps:
-    """Find the steps from a start on to those of rows that follow each other."""
-    least = greatest = int(pieces[0].starts[0]) - last
+def join_steps(last: int | None, pieces: Sequence[StampedRows]) -> Steps:
+    """Find the steps between rows that follow each other, from a start on, if any."""
+    if last is None:
+        first, *pieces = pieces
+        last = int(first.starts[-1])
+        least, greatest = first.steps
+    else:
+        least = greatest = int(pieces[0].starts[0]) - last
     for piece in pieces:
         step = int(piece.starts[0]) - last
         last = int(piece.starts[-1])
@@ -37,12 +42,9 @@ def join_rows(pieces: Sequence[StampedRows]) -> StampedRows:
     """Put rows behind one another."""
     if len(pieces) == 1:
         return pieces[0]
-    steps = join_steps(int(pieces[0].starts[-1]), pieces[1:])
-    least, greatest = pieces[0].steps
     starts = np.concatenate([piece.starts for piece in pieces])
     values = map(np.concatenate, zip(*[piece.values for piece in pieces], strict=True))
-    steps = min(least, steps[0]), max(greatest, steps[1])
-    return StampedRows(starts, list(values), steps)
+    return StampedRows(starts, list(values), join_steps(None, pieces))
 
 
 class EventLength:
@@ -72,6 +74,20 @@ class EventLength:
             None if is_sampled else starts,
             None if is_sampled else starts + self.ticks,
             tuple(map(Column, rows.values)),
+            points=self.is_point,
+            before=self.before,
+        )
+
+    def lay_out_none(self, start: int, columns: tuple[Column, ...]) -> SnapshotBuffer:
+        """Lay out no rows of events, the first of which will start at a time."""
+        return SnapshotBuffer(
+            TimeLayout.SAMPLED,
+            0,
+            start,
+            self.ticks,
+            None,
+            None,
+            columns,
             points=self.is_point,
             before=self.before,
         )

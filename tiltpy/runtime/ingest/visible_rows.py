@@ -33,23 +33,26 @@ def find_hidden_rows(buffer: SnapshotBuffer, breaks: Breaks = NO_BREAKS) -> I64A
 
     `breaks` are the rows with which later segments start.
     """
-    if not buffer.hidden:
+    if buffer.hidden is None:
         starts, ends = buffer.times()
         hidden = [
             left.start + np.flatnonzero(_share_times(starts, ends, left, breaks))
             for left in cache_blocks(buffer.n - 1)
         ]
-        buffer.hidden.append(np.concatenate((np.zeros(0, np.int64), *hidden)))
-    return buffer.hidden[0]
+        none = np.zeros(0, np.int64)
+        buffer.memoize("hidden", np.concatenate((none, *hidden)))
+        assert buffer.hidden is not None
+    return buffer.hidden
 
 
 def visible_rows(buffer: SnapshotBuffer) -> SnapshotBuffer:
     """Drop hidden rows, if the others do not overlap. Memoized by the buffer."""
-    if not buffer.without_hidden:
+    if buffer.without_hidden is None:
         mask = _find_visible(buffer, NO_BREAKS)
         rows = None if mask is None else _select(buffer, mask, NO_BREAKS)
-        buffer.without_hidden.append(rows)
-    visible = buffer.without_hidden[0]
+        buffer.memoize("without_hidden", (rows,))
+        assert buffer.without_hidden is not None
+    (visible,) = buffer.without_hidden
     return buffer if visible is None else visible
 
 

@@ -1,0 +1,177 @@
+"""Arrays of rows with room behind the last one, which others are written into."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiltpy.abi.layouts import TimeLayout
+from tiltpy.runtime.arrays.dtypes import Bits, Times
+from tiltpy.runtime.arrays.pool import allocate, empty_times
+from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
+from tiltpy.runtime.incremental.stamped_rows import StampedRows
+from tiltpy.types import Type, columns
+
+LEAST_ROOM = 1 << 12
+"""The rows for which there is room at least, once arrays are moved."""
+SHARE_MOVED = 16
+"""So many times as many rows that come make those that are moved few."""
+
+
+class GrowingArrays:
+    """Arrays with room: the rows that are held begin at row `first`."""
+
+    def __init__(
+        self,
+        times: tuple[Times, Times] | None,
+        values: list[NDArray[Any]],
+        bits: list[Bits | None],
+        room: int,
+    ) -> None:
+        self.times = times
+        self.values = values
+        self.bits = bits
+        self.room = room
+        self.first = 0
+        self.has_bits = any(each is not None for each in bits)
+
+    @staticmethod
+    def move(
+        rows: SnapshotBuffer,
+        added: int,
+        nullable: Sequence[bool],
+        kind: TimeLayout,
+        payload: Type,
+    ) -> "GrowingArrays":
+        """Copy rows to arrays in which those `added`, and as many again, have room.
+
+        Not as many again if few are moved: memory that served lately is in the caches.
+        """
+        count = rows.n
+        room = count + added + LEAST_ROOM
+        if added < SHARE_MOVED * count:
+            room += count + added
+        times: tuple[Times, Times] | None = None
+        if kind is not TimeLayout.SAMPLED:
+            times = empty_times(room), empty_times(room)
+            if count:
+                for array, part in zip(times, rows.times(), strict=True):
+                    array[:count] = part
+        values: list[NDArray[Any]] = []
+        bits: list[Bits | None] = []
+        of = zip(rows.columns, nullable, columns(payload), strict=True)
+        for column, may_be_null, (_, scalar) in of:
+            copied: NDArray[Any] = allocate(scalar, room)
+            copied[:count] = column.values[:count]
+            values.append(copied)
+            if column.validity is None and not may_be_null:
+                bits.append(None)
+                continue
+            packed = np.zeros(room // 8 + 2, np.uint8)
+            _put_bits(packed, 0, column.valid(count))
+            bits.append(packed)
+        return GrowingArrays(times, values, bits, room)
+
+    def find_layout(self, kind: TimeLayout) -> TimeLayout:
+        """Find the layout that one row has in these arrays: any serves."""
+        is_timed = kind is TimeLayout.SAMPLED and self.times is not None
+        return TimeLayout.INTERVALS if is_timed else kind
+
+    def can_take(self, count: int, nullable: Sequence[bool], kind: TimeLayout) -> bool:
+        """Tell whether so many rows fit from the first on, as they are laid."""
+        if self.first + count > self.room:
+            return False
+        if (self.times is None) != (kind is TimeLayout.SAMPLED):
+            return False
+        for bits, may_be_null in zip(self.bits, nullable, strict=True):
+            if may_be_null and bits is None:
+                return False
+        return True
+
+    def append(
+        self,
+        rows: SnapshotBuffer,
+        fresh: SnapshotBuffer,
+        layout: tuple[TimeLayout, bool],
+    ) -> SnapshotBuffer:
+        """Write fresh rows behind the held ones, and view all of them."""
+        held = self.first + rows.n
+        stop = held + fresh.n
+        if self.times is not None:
+            for array, part in zip(self.times, fresh.times(), strict=True):
+                array[held:stop] = part
+        parts = zip(self.values, self.bits, fresh.columns, strict=True)
+        for values, bits, column in parts:
+            values[held:stop] = column.values[: fresh.n]
+            if bits is not None:
+                _put_bits(bits, held, column.valid(fresh.n))
+        return self.view(rows, fresh, stop, layout, rows.points and fresh.points)
+
+    def put_stamped(self, row: int, fresh: Sequence[StampedRows], ticks: int) -> int:
+        """Write rows of so many ticks from a row on, and return the one behind them."""
+        for rows in fresh:
+            stop = row + len(rows.starts)
+            if stop == row + 1:  # a slice of one takes longer
+                self._put_one(row, rows, ticks)
+                row = stop
+                continue
+            if self.times is not None:
+                self.times[0][row:stop] = rows.starts
+                np.add(rows.starts, ticks, out=self.times[1][row:stop])
+            for values, part in zip(self.values, rows.values, strict=True):
+                values[row:stop] = part
+            row = stop
+        return row
+
+    def _put_one(self, row: int, rows: StampedRows, ticks: int) -> None:
+        """Write one row."""
+        if self.times is not None:
+            start = rows.starts.item(0)
+            self.times[0][row] = start
+            self.times[1][row] = start + ticks
+        for values, part in zip(self.values, rows.values, strict=True):
+            values[row] = part[0]
+
+    def view(
+        self,
+        held: SnapshotBuffer,
+        last: SnapshotBuffer,
+        stop: int,
+        layout: tuple[TimeLayout, bool],
+        points: bool,
+    ) -> SnapshotBuffer:
+        """View the rows up to one: those that were held, and behind them the `last`."""
+        first = self.first
+        parts = [
+            Column(values[first:stop], bits, 0 if bits is None else first)
+            for values, bits in zip(self.values, self.bits, strict=True)
+        ]
+        starts = ends = None
+        kind, ascends = layout
+        if self.times is not None:
+            ends = self.times[1][first:stop]
+            if kind is not TimeLayout.CONTIGUOUS:
+                starts = self.times[0][first:stop]
+        return SnapshotBuffer(
+            kind,
+            stop - first,
+            held.start,
+            held.period if self.times is None else 0,
+            starts,
+            ends,
+            tuple(parts),
+            ascends,
+            points,
+            last.domain_end,
+            last.before,
+            last.row_object,
+        )
+
+
+def _put_bits(bits: Bits, first: int, valid: NDArray[np.bool_]) -> None:
+    """Write flags from a bit on; those before it in its byte stay."""
+    byte, skip = divmod(first, 8)
+    before = np.unpackbits(bits[byte : byte + 1], count=skip, bitorder="little")
+    packed = np.packbits(np.concatenate((before, valid)), bitorder="little")
+    bits[byte : byte + len(packed)] = packed
