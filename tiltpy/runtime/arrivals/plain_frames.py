@@ -84,7 +84,9 @@ class PlainFrames:
             return None
         stamps: Times = values_of(array, _TICKS)
         steps = self._steps.find(stamps)
-        if steps is None or stamps[0] < self._low or stamps[-1] > self._high:
+        if steps is None:
+            return None
+        if stamps.item(0) < self._low or stamps.item(-1) > self._high:
             return None
         payload = [column_of(batch.column(n), scalar) for n, scalar in self._payload]
         return stamps, steps, tuple(payload)

@@ -29,7 +29,7 @@ from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.joined_rows import RowMarks
 from tiltpy.runtime.arrays.pool import Array, ScratchArrays, dtype_of
 from tiltpy.runtime.arrays.snapshot_buffer import Column, pack_validity
-from tiltpy.runtime.concurrency.offload import StopFlag, stop_flag
+from tiltpy.runtime.concurrency.offload import stop_flag
 from tiltpy.runtime.concurrency.threads import StopWork
 from tiltpy.runtime.execution.call_numbers import greatest, item, total
 from tiltpy.runtime.execution.call_states import CallStates
@@ -364,11 +364,6 @@ class CallTable:
             for slot in self._appended
         ]
         return np.array(outputs, np.int64)
-
-    def call(self, scratch: ScratchArrays, flag: StopFlag) -> None:
-        """Make the one call, in this thread."""
-        self.take_scratch(scratch)
-        self.code.call(address(self.slots), flag.address)
 
     # -- what the calls wrote ---------------------------------------------------------
 

@@ -116,5 +116,9 @@ def _numbers_of(output: SweepOutput) -> tuple[Any, ...]:
 def find_form(rows: Rows, ranges: Ranges) -> Hashable:
     """Find what formulas take for granted: layouts of rows, and outputs' domains."""
     forms = [form_of(buffer) for buffer in rows.values()]
-    domains = [(name, each.domain) for name, each in ranges.items()]
+    domains: list[
+        str | int
+    ] = []  # by their numbers: a domain is hashed and compared by functions
+    for name, each in ranges.items():
+        domains += name, each.domain.start, each.domain.end
     return *forms, *domains

@@ -9,6 +9,7 @@ again.
 
 from collections.abc import Mapping
 
+from tiltpy.array_address import address
 from tiltpy.runtime.arrays.dictionary import Strings
 from tiltpy.runtime.arrays.pool import ScratchArrays, allocate
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
@@ -45,6 +46,10 @@ class RepeatedCall:
         self.is_unbounded = any(loop.is_unbounded for loop in loops)
         """True if it has windows or looks without a bound."""
         self._scratch = ScratchArrays()
+        self._version = -1
+        """The version of the table whose slots have the addresses of scratch."""
+        self._slots = 0
+        """The address of those slots."""
         self.table: CallTable | None = None
 
     def fill(
@@ -74,7 +79,10 @@ class RepeatedCall:
     def make(self, table: CallTable) -> None:
         """Make the call. What it wrote is overwritten by the next one."""
         flag = stop_flag()
-        table.call(self._scratch, flag)
+        if self._version != table.version:
+            table.take_scratch(self._scratch)
+            self._slots, self._version = address(table.slots), table.version
+        table.code.call(self._slots, flag.address)
         if flag.is_set:
             raise StopWork
 
