@@ -52,6 +52,14 @@ ones that stay open: counts by key, starts, ends, and their numbers among the op
 snapshots of before and then those that were made; at last for each key whether its
 last snapshot goes on behind the domain, and whether that is open.
 """
+SEARCH_LEFT = Routine("times searched in slices, left")
+"""Where a time belongs in each of many slices of an array, before equal ones.
+
+How many slices there are; the times; for each slice its first row, the row behind it,
+and the time; where the row is written.
+"""
+SEARCH_RIGHT = Routine("times searched in slices, right")
+"""The same behind equal ones."""
 JOIN_CELLS = Routine("snapshots of cells by key")
 """Snapshots of keys from their cells, in matrices with a row of keys for each cell.
 

@@ -26,7 +26,8 @@ class Routine:
 
         Each array is contiguous, and of the type that its argument has.
         """
-        slots = np.array([find_slot(each) for each in arguments], np.int64)
+        numbers = [a if a.__class__ is int else find_slot(a) for a in arguments]
+        slots = np.array(numbers, np.int64)
         self.load().call(address(slots), stop)
 
     def load(self) -> LoadedCode:

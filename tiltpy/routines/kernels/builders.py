@@ -15,6 +15,7 @@ from tiltpy.routines.kernels.join_cells import build_join_cells
 from tiltpy.routines.kernels.move_rows import build_gather, build_scatter
 from tiltpy.routines.kernels.place_rows import build_counts, build_places
 from tiltpy.routines.kernels.repeat_numbers import build_repetition
+from tiltpy.routines.kernels.search_slices import build_search
 from tiltpy.routines.kernels.select_entries import build_selection
 from tiltpy.routines.kernels.shift_by_key import build_layout, build_shifts
 from tiltpy.types import I64, U32
@@ -40,5 +41,7 @@ BUILDERS: Mapping[str, Callable[[], LoopKernel]] = {
     "rows appended to runs": build_append,
     "heads of runs": build_release,
     "inversions": build_inversions,
+    "times searched in slices, left": partial(build_search, right=False),
+    "times searched in slices, right": partial(build_search, right=True),
     "steps": build_steps,
 }

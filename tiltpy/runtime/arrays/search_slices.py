@@ -4,6 +4,7 @@ from typing import Literal
 
 import numpy as np
 
+from tiltpy.routines.catalogue import SEARCH_LEFT, SEARCH_RIGHT
 from tiltpy.runtime.arrays.dtypes import I64Array, Times
 
 
@@ -14,21 +15,9 @@ def search_slices(
     wanted: Times,
     side: Literal["left", "right"],
 ) -> I64Array:
-    """`searchsorted` of one time in each of many ranges of an array.
-
-    Most times lie outside of the range: its ends are looked at first.
-    """
-    below = np.less if side == "left" else np.less_equal
-    nonempty = first < stop
-    if not nonempty.any():
-        return first.copy()
-    oldest = times[np.where(nonempty, first, 0)]
-    newest = times[np.where(nonempty, stop - 1, 0)]
-    low = np.where(nonempty & below(newest, wanted), stop, first)
-    high = np.where(nonempty & ~below(oldest, wanted), first, stop)
-    while (active := low < high).any():
-        middle = (low + high) >> 1
-        passed = below(times[np.where(active, middle, 0)], wanted)
-        low = np.where(active & passed, middle + 1, low)
-        high = np.where(active & ~passed, middle, high)
-    return low
+    """`searchsorted` of one time in each of many ranges of an array."""
+    found = np.empty(len(first), np.int64)
+    search = SEARCH_LEFT if side == "left" else SEARCH_RIGHT
+    arrays = [np.ascontiguousarray(each) for each in (times, first, stop, wanted)]
+    search(len(found), *arrays, found)
+    return found
