@@ -18,6 +18,7 @@ from tiltpy.ir.rows import row_roots
 from tiltpy.plan.key_traits import KeyTraits
 from tiltpy.runtime.arrays.dictionary import NO_STRINGS, Strings
 from tiltpy.runtime.arrays.dtypes import I64Array
+from tiltpy.runtime.arrays.masks import is_any
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrow.timestamps import OutputStamp
 from tiltpy.runtime.execution.call_states import CallStates, encode_rows
@@ -340,7 +341,7 @@ class KeyedEngine:
         made: dict[str, tuple[KeyedSnapshots, dict[int, int]]] = {}
         wanted = {}
         for name, plan in plans.items():
-            if plan.ranges.nonempty.any():
+            if is_any(plan.ranges.nonempty):
                 wanted[name] = plan.ranges
             else:
                 made[name] = no_rows(state.outputs[name].definition.type, len(keys)), {}

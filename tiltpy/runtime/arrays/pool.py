@@ -31,6 +31,8 @@ from tiltpy.types import I64, NAMED, Scalar
 Array = NDArray[np.generic]
 
 HUGE_PAGE = 1 << 21
+SMALL = 1 << 12
+"""Bytes of an array for which nobody asks how much memory there is."""
 COSTS = DEFAULT_COSTS.memory
 
 
@@ -216,7 +218,7 @@ def allocate(scalar: Scalar, size: int) -> Array:
     kind = dtype_of(scalar)
     count = max(1, size)
     length = count * kind.itemsize
-    if not _would_fit(length):
+    if length > SMALL and not _would_fit(length):
         gc.collect()  # the arrays of a run that failed are in cycles with its error
         if not _would_fit(length):
             raise _out_of_memory(size)

@@ -14,6 +14,7 @@ import numpy as np
 from tiltpy.abi.layouts import TimeLayout
 from tiltpy.runtime.arrays.block_passes import any_block
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
+from tiltpy.runtime.arrays.masks import is_any
 from tiltpy.runtime.arrays.snapshot_buffer import (
     CACHE_BLOCK,
     Column,
@@ -125,11 +126,11 @@ def lay_out_apart(
     left = ends[:-1]
     below, layout, fifo = left > starts[1:], TimeLayout.INTERVALS, True
     below[breaks - 1] = False
-    if below.any():
+    if is_any(below):
         layout = TimeLayout.OVERLAPPING
         below = left > ends[1:]
         below[breaks - 1] = False
-        fifo = not below.any()
+        fifo = not is_any(below)
     return SnapshotBuffer(
         layout, len(starts), int(starts[0]), 0, starts, ends, columns, fifo
     )

@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from tiltpy.calendars import round_up
-from tiltpy.lean_dataclass import dataclass
+from tiltpy.lean_dataclass import record
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
+from tiltpy.runtime.arrays.masks import are_all
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.execution.call_numbers import ceil_to, floor_to
 from tiltpy.runtime.execution.time_domain import Cells, Domain, OutputRange, Request
@@ -20,7 +21,7 @@ EARLIEST = -(2**63)
 """What is neither a time nor a grid point."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Domains:
     """The time range `(start[k], end[k]]` over which an output is wanted for key `k`.
 
@@ -95,7 +96,7 @@ class KeyedRanges:
         stop = ceil_to(tdom, self.domains.end)
         last = np.minimum(floor_to(tdom, self.high), stop)
         nonempty = self.nonempty
-        if nonempty.all():
+        if are_all(nonempty):
             return Cells(first, last, first > begin, last == stop)
         last = np.where(nonempty, last, first - 1)
         return Cells(first, last, first > begin, ~nonempty | (last == stop))

@@ -45,7 +45,7 @@ def keep_values(column: Column, mask: BoolArray) -> Column:
     """Copy the rows of a mask from a column."""
     values = column.values[: len(mask)][mask]
     if column.validity is None:
-        return replace(column, values=values)
+        return Column(values, strings=column.strings)
     validity = pack_validity(column.valid(len(mask))[mask])
     return Column(values, validity, strings=column.strings)
 

@@ -61,7 +61,7 @@ def group_rows(codes: Codes, size: int) -> GroupedRows:
 def offsets_of(counts: I64Array) -> I64Array:
     """Sum up row counts to the offsets of segments, and the end of the last one."""
     offsets = np.zeros(len(counts) + 1, np.int64)
-    np.cumsum(counts, out=offsets[1:])
+    counts.cumsum(out=offsets[1:])
     return offsets
 
 

@@ -5,7 +5,7 @@ each: a million keys are two arrays of a million numbers.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from tiltpy.abi.layouts import TimeLayout
 from tiltpy.errors import DataError
+from tiltpy.lean_dataclass import record
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
 from tiltpy.runtime.arrays.time_layout import lay_out, make_contiguous, make_sampled
@@ -22,7 +23,7 @@ from tiltpy.runtime.ingest.key_types import common_type
 from tiltpy.types import Type
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class LateColumns:
     """The types of so many keys, and what decodes them once anyone looks at them."""
 
@@ -86,7 +87,7 @@ class Keys:
         return ", ".join(f"{name}={column[key].as_py()!r}" for name, column in both)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Groups:
     """An input's rows, key after key, each key's in order of start, then tie order.
 

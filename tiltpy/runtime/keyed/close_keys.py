@@ -1,11 +1,11 @@
 """Snapshots that an evaluation made of some keys, joined with those that were open."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from tiltpy.array_address import address
+from tiltpy.lean_dataclass import record
 from tiltpy.routines.catalogue import CLOSE_KEYS
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
 from tiltpy.runtime.arrays.pool import allocate
@@ -19,7 +19,7 @@ ITEM = 8
 """Bytes of a number."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class CloseTimes:
     """Times of keys, between which their snapshots are closed.
 
@@ -34,7 +34,7 @@ class CloseTimes:
     carried: Mapping[int, int]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class ClosedKeys:
     """Snapshots that are final, and those that wait: at most one for each key.
 
@@ -56,7 +56,8 @@ def close_keys(
     if not total:
         nothing, no = no_rows(payload, keys), np.zeros(keys, np.bool_)
         return ClosedKeys(nothing, nothing, no, no)
-    reaches = np.full(keys, EARLIEST)
+    reaches = np.empty(keys, np.int64)
+    reaches.fill(EARLIEST)
     for key, end in times.carried.items():
         reaches[key] = min(end, int(times.reached[key]))
     inputs = (

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tiltpy.lean_dataclass import dataclass
+from tiltpy.lean_dataclass import record
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
 from tiltpy.runtime.arrays.search_slices import search_slices
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
@@ -32,7 +32,7 @@ FEW_ROWS = 1 << 12
 """Rows whose ends are compared with a time sooner than searched for it."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class KeySpans:
     """The first start and the greatest end, for a domain, of rows of some keys."""
 
@@ -41,7 +41,7 @@ class KeySpans:
     lasts: Times
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Heads:
     """The first stamps of some keys in each batch that came, in order of both."""
 
@@ -73,7 +73,7 @@ class Heads:
         return replace(rows, ends=np.where(there, ended, rows.ends)), there
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class TakenRows:
     """All rows of some keys.
 

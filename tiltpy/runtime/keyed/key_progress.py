@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tiltpy.ir.nodes import TemporalExpr
-from tiltpy.lean_dataclass import dataclass
+from tiltpy.lean_dataclass import record
 from tiltpy.plan.key_traits import KeyTraits
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
 from tiltpy.runtime.execution.call_numbers import ceil_to, floor_to
@@ -35,7 +35,7 @@ from tiltpy.runtime.keyed.snapshots import KeyedSnapshots
 from tiltpy.types import ALL_FUTURE, ENDLESS, Boundary, last_rows
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class RowEdges:
     """Of each key the greatest end of its rows, and the greatest that is no hold.
 
@@ -56,7 +56,7 @@ class RowEdges:
     def of(rows: KeyedSnapshots, *, points: bool) -> "RowEdges":
         """Find those of some rows, which may be known to be `points`."""
         edges = RowEdges.none(len(rows.counts))
-        some = np.flatnonzero(rows.counts)
+        some = rows.counts.nonzero()[0]
         if points:
             last = rows.counts.cumsum()[some] - 1
             edges.ends[some] = edges.settled[some] = rows.ends[last]
@@ -78,7 +78,7 @@ class RowEdges:
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class KeyPlan:
     """The work of an evaluation for some keys.
 
@@ -96,7 +96,7 @@ class KeyPlan:
     next_change: Times | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class KeyChanges:
     """The changes that some keys may still see.
 
@@ -243,7 +243,7 @@ class KeyProgress:
             until = self.find_until(ends, edges, clock)
             for name, ticks in self.awaited.items():  # a stamp follows its row's start
                 until = np.minimum(until, edges_of[name].newest + 1 - ticks)
-            end = np.full_like(end, ENDLESS if self.end is None else self.end)
+            end = np.full(len(end), ENDLESS if self.end is None else self.end)
         domains = Domains(np.where(wanted, start, 0), np.where(wanted, end, 0))
         # One from before all time would make each key a run of its own.
         ranges = KeyedRanges(domains, np.maximum(begin, start), until)

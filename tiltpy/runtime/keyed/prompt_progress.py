@@ -42,7 +42,7 @@ class PromptProgress(KeyProgress):
     def find_end(self, last: Times, clock: OutputRange) -> Times:
         """Find where domains end so far: where the clock is."""
         time = max(clock.low, clock.high)
-        return np.full_like(last, time if self.end is None else min(self.end, time))
+        return np.full(len(last), time if self.end is None else min(self.end, time))
 
     def find_until(self, ends: Times, edges: RowEdges, clock: OutputRange) -> Times:
         """Find up to when to compute: a cell more, where the clock has gone on."""
@@ -95,7 +95,7 @@ def _find_least(times: Times, rows: KeyedSnapshots) -> Times:
     """Find the least time of each key, one for each of its rows; `NEVER` of none."""
     counts = rows.counts
     heads = counts.cumsum() - counts
-    if counts.all():
+    if np.count_nonzero(counts) == len(counts):
         return np.minimum.reduceat(times, heads) if len(heads) else heads
     least, some = np.full(len(counts), NEVER), counts.nonzero()[0]
     if len(some):

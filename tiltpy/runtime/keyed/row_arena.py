@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array
-from tiltpy.runtime.arrays.pool import Array, allocate
+from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
+from tiltpy.runtime.arrays.pool import Array, allocate, empty_times
 from tiltpy.runtime.arrays.snapshot_buffer import Column, pack_validity
 from tiltpy.runtime.keyed.join import no_rows
 from tiltpy.runtime.keyed.snapshots import KeyedSnapshots
 from tiltpy.types import I64, Scalar, Type, columns
 
-FEW_ROWS = 256
+FEW_ROWS = 1 << 12
 """Rows of garbage that may stay; more do where there are very many keys."""
 KEYS_PER_ROW = 8
 """Keys to look through for each row of garbage, at most."""
@@ -32,7 +32,7 @@ class RowArena:
         self._used = 0
         self._live = 0
         """Rows that were not taken, among those in use."""
-        self._times: list[Array] = [allocate(I64, 0), allocate(I64, 0)]
+        self._times: list[Times] = [empty_times(0), empty_times(0)]
         self._values: list[Array] = [allocate(each, 0) for each in self._scalars]
         self._valid: list[BoolArray | None] = [None] * len(self._scalars)
         """Which values are not null, of columns that ever had any null."""
@@ -61,7 +61,7 @@ class RowArena:
             return no_rows(self.payload, len(codes))
         rows = (self._first[codes] - (stops - counts)).repeat(counts)
         rows += np.arange(total)
-        starts, ends = (times.view(np.int64)[rows] for times in self._times)
+        starts, ends = [times[rows] for times in self._times]
         payload = []
         for values, valid in zip(self._values, self._valid, strict=True):
             nulls = None if valid is None else pack_validity(valid[rows])
@@ -103,7 +103,7 @@ class RowArena:
             self._resize(2 * stop)
         here = slice(first, stop)
         for array, times in zip(self._times, (rows.starts, rows.ends), strict=True):
-            array.view(np.int64)[here] = times
+            array[here] = times
         for number, column in enumerate(rows.columns):
             self._values[number][here] = column.values[:total]
             self._write_valid(number, column, here)
@@ -132,7 +132,7 @@ class RowArena:
             larger[:used] = array[:used]
             return larger
 
-        self._times = [copy(array, I64) for array in self._times]
+        self._times = [copy(array, I64).view(np.int64) for array in self._times]
         pairs = zip(self._values, self._scalars, strict=True)
         self._values = [copy(*pair) for pair in pairs]
         for number, valid in enumerate(self._valid):

@@ -6,14 +6,15 @@ What `stitch` does for the pieces of one output is done here for all keys togeth
 import numpy as np
 
 from tiltpy.abi.layouts import TimeLayout
-from tiltpy.lean_dataclass import dataclass
+from tiltpy.lean_dataclass import record
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
+from tiltpy.runtime.arrays.masks import are_all, is_any
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
 from tiltpy.runtime.execution.key_domains import Domains
 from tiltpy.runtime.ingest.drop_nulls import keep_values
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class KeyedSnapshots:
     """Some snapshots, of which the next `counts[k]` are those of key `k`.
 
@@ -43,7 +44,7 @@ class KeyedSnapshots:
 
     def keep(self, mask: BoolArray) -> "KeyedSnapshots":
         """Keep those that a mask selects."""
-        if mask.all():
+        if are_all(mask):
             return self
         stops = mask.nonzero()[0].searchsorted(self.counts.cumsum())
         counts = stops.copy()
@@ -52,7 +53,7 @@ class KeyedSnapshots:
         return KeyedSnapshots(self.starts[mask], self.ends[mask], columns, counts)
 
     def _keys(self) -> I64Array:
-        return np.repeat(np.arange(len(self.counts)), self.counts)
+        return np.arange(len(self.counts)).repeat(self.counts)
 
     def drop_nulls(self) -> "KeyedSnapshots":
         """Drop those of a scalar whose value is null: they are no snapshots."""
@@ -68,12 +69,12 @@ class KeyedSnapshots:
 
     def cut(self, domains: Domains) -> "KeyedSnapshots":
         """Cut each key's first and last one to its domain."""
-        nonempty = np.flatnonzero(self.counts)
-        stops = np.cumsum(self.counts)[nonempty]
+        nonempty = self.counts.nonzero()[0]
+        stops = self.counts.cumsum()[nonempty]
         begins, finals = stops - self.counts[nonempty], stops - 1
         start, end = domains.start[nonempty], domains.end[nonempty]
         starts, ends = self.starts, self.ends
-        if not ((starts[begins] < start).any() or (ends[finals] > end).any()):
+        if not (is_any(starts[begins] < start) or is_any(ends[finals] > end)):
             return self
         if self.shared:
             starts, ends = starts.copy(), ends.copy()

@@ -12,7 +12,8 @@ import numpy as np
 from tiltpy.abi.signature import Loop, Shape, Signature
 from tiltpy.abi.slots import SlotKind
 from tiltpy.runtime.arrays.dictionary import Strings
-from tiltpy.runtime.arrays.dtypes import I64Array
+from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array
+from tiltpy.runtime.arrays.masks import are_all
 from tiltpy.runtime.arrays.pool import Array, ScratchArrays
 from tiltpy.runtime.execution.call_states import CallStates
 from tiltpy.runtime.execution.call_table import NO_ARRAYS, CallTable, is_sparse
@@ -196,13 +197,12 @@ def _drop_others(
 
     The one that ends at a seam, or goes on over it, may still be the first.
     """
-    whole = np.logical_not(cells.seam) & cells.final
-    if loop.shape is Shape.ROWS and np.all(whole):
+    if loop.shape is Shape.ROWS and _holds(np.logical_not(cells.seam) & cells.final):
         return made
     extent = covered.extents[loop.name]
     seam = loop.tdom.precision * cells.seam
     exact = (cells.first - seam == extent[0]) & (cells.last == extent[1])
-    if np.all(exact | (made.counts == 0)):
+    if _holds(exact | (made.counts == 0)):
         return made
     low = np.where(cells.some, cells.first - loop.tdom.precision, LATEST)
     high = np.where(cells.some, cells.last, EARLIEST)
@@ -216,12 +216,17 @@ def _drop_unowned(
     before = covered.slices[loop.reads[0].object].buffer.before
     extent = covered.extents[loop.name]
     owned = (cells.first == extent[0]) & (cells.last == extent[1])
-    if np.all(owned | (made.counts == 0)):
+    if _holds(owned | (made.counts == 0)):
         return made
     low = np.atleast_1d(np.where(cells.some, cells.first - before, LATEST))
     high = np.atleast_1d(np.where(cells.some, cells.last - before, EARLIEST))
     keys = np.repeat(np.arange(len(made.counts)), made.counts)
     return made.keep((made.starts >= low[keys]) & (made.starts <= high[keys]))
+
+
+def _holds(truth: BoolArray) -> bool:
+    """Tell whether a truth holds for all calls, perhaps for the only one."""
+    return are_all(truth) if isinstance(truth, np.ndarray) else bool(truth)
 
 
 def _times(array: Array, count: int, *, copy: bool) -> I64Array:

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from tiltpy import arrow_functions as pc
-from tiltpy.lean_dataclass import dataclass
+from tiltpy.lean_dataclass import record
 from tiltpy.runtime.arrays.dictionary import MOST_BYTES
 from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.repetition import repeat_numbers
@@ -24,7 +24,7 @@ Order = Literal["key", "time"]
 """The first sort key of a keyed output's rows."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class KeySnapshots:
     """Snapshots of some keys, key after key: `counts[i]` of key `numbers[i]`.
 
@@ -38,7 +38,7 @@ class KeySnapshots:
     carried: int | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class KeyColumns:
     """The keys of an output's snapshots: `counts[i]` times `numbers[i]`, in order."""
 
