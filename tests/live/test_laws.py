@@ -99,7 +99,7 @@ def open_engine(
         )
     request = Request(case.start, None, case.bounds)
     single = random.choice((0, 8, setting.costs.run.single_call_rows))
-    run = replace(setting.costs.run, single_call_rows=single)
+    run = replace(setting.costs.run, single_call_rows=single, linear_call_rows=single)
     options = RunOptions(plain.workers, costs=replace(setting.costs, run=run))
     inputs = tuple(
         replace(each, lifetime=each.lifetime or case.inputs[each.name].lifetime)

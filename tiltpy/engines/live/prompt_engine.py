@@ -45,38 +45,46 @@ class PromptEngine(Engine):
         self, ranges: Ranges | None, rows: Rows, state: RunState
     ) -> TimeRun | SingleRun:
         """Choose one call where rows, and what it has to do, are few."""
-        if ranges is None or state.in_vectors or not self._are_few(ranges, rows):
+        if ranges is None or state.in_vectors or not self._are_short(ranges):
             return self.plan_chunks(ranges, self.read(rows, state), state)
+        total = 0
+        for buffer in rows.values():
+            total += buffer.n
         form = None if state.states is not None else find_form(rows, ranges)
         known = self._known_calls.get(form)
-        if known is not None:
+        if known is not None and total <= known.most_rows:
             return SingleRun(known, rows, NO_STRINGS, ranges, None)
         read = self.read(rows, state)
-        call = self._choose_call(ranges, read)
+        call = self._choose_call(ranges, read, total)
         if call is None:
             return self.plan_chunks(ranges, read, state)
         if form is not None and self._is_decided(rows, read):
             self._keep(form, call)
         return SingleRun(call, read.rows, read.strings, ranges, state.states)
 
-    def _are_few(self, ranges: Ranges, rows: Rows) -> bool:
-        """Tell whether rows and ranges are short enough for one call."""
-        total, few = 0, self.options.costs.run.single_call_rows
-        for buffer in rows.values():
-            total += buffer.n
+    def _are_short(self, ranges: Ranges) -> bool:
+        """Tell whether ranges are short enough for one call."""
         for each in ranges.values():
             if each.high - each.low > LONGEST_CHUNK:
                 return False
-        return total <= few and not self.options.vector
+        return not self.options.vector
 
-    def _choose_call(self, ranges: Ranges, read: KernelRows) -> RangeCall | None:
-        """Choose the call of the kernel for rows; None where rows do not bound it."""
+    def _choose_call(
+        self, ranges: Ranges, read: KernelRows, total: int
+    ) -> RangeCall | None:
+        """Choose the call of the kernel for rows.
+
+        None where rows do not bound it, or are too many in `total`.
+        """
+        if total > self.options.costs.run.linear_call_rows:
+            return None
         kernel = read.kernels.sweep()
         call = self._call
         if call is None or call.kernel.code is not kernel.code:
-            call = self._call = RepeatedCall(kernel, self.request)
+            costs = self.options.costs.run
+            call = self._call = RepeatedCall(kernel, self.request, costs)
             self._known_calls.clear()
-        if not call.is_bounded:
+        if not call.is_bounded or total > call.most_rows:
             return None
         return RangeCall(call, {name: self.group.outputs[name].tdom for name in ranges})
 

@@ -30,20 +30,24 @@ class PromptKeyedEngine(KeyedEngine):
         states: CallStates | None,
     ) -> Mapping[str, KeyedSnapshots] | None:
         """Compute few keys and rows with calls in this thread; None if they are not."""
-        few, options = self.options.costs.run.single_call_rows, self.options
-        if options.vector or options.chunk is not None or _count(rows) > few:
+        options, total = self.options, _count(rows)
+        most = options.costs.run.linear_call_rows
+        if options.vector or options.chunk is not None or total > most:
             return None
         for each in ranges.values():
             longest = int(each.high.max()) - int(each.low.min())
-            if len(each.low) > few or longest > LONGEST_CHUNK:
+            if longest > LONGEST_CHUNK:
                 return None
+            total = max(total, len(each.low))
         check_cells(self.group.query, rows)
         buffers = {
             name: each.buffer if isinstance(each, Groups) else each
             for name, each in rows.items()
         }
         calls = self._choose_calls(buffers)
-        return None if calls is None else calls.compute(rows, strings, ranges, states)
+        if calls is None or total > calls.most_rows:
+            return None
+        return calls.compute(rows, strings, ranges, states)
 
     def _choose_calls(self, rows: Mapping[str, SnapshotBuffer]) -> FewKeys | None:
         """Choose the kernel for rows; None if rows do not bound its visits."""
@@ -54,7 +58,8 @@ class PromptKeyedEngine(KeyedEngine):
             if beyond:
                 self._calls = None
             elif self._calls is None or self._calls.kernel.code is not kernel.code:
-                self._calls = FewKeys(kernel, self.request)
+                costs = self.options.costs.run
+                self._calls = FewKeys(kernel, self.request, costs)
             self._layouts = layouts
         return self._calls
 

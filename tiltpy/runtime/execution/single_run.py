@@ -10,6 +10,7 @@ again.
 from collections.abc import Mapping
 
 from tiltpy.array_address import address
+from tiltpy.costs import RunCosts
 from tiltpy.runtime.arrays.dictionary import Strings
 from tiltpy.runtime.arrays.pool import ScratchArrays, allocate
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
@@ -34,15 +35,23 @@ Rows = Mapping[str, SnapshotBuffer]
 Ranges = Mapping[str, OutputRange]
 
 
+def find_most_rows(kernel: Kernel, costs: RunCosts) -> int:
+    """Find for how many rows of all inputs calls in one thread serve."""
+    is_linear = all(loop.linear for loop in kernel.signature.loops)
+    return costs.linear_call_rows if is_linear else costs.single_call_rows
+
+
 class RepeatedCall:
     """A call of a sweep kernel, with the memory that it keeps from time to time."""
 
-    def __init__(self, kernel: Kernel, request: Request) -> None:
+    def __init__(self, kernel: Kernel, request: Request, costs: RunCosts) -> None:
         self.kernel = kernel
         self.request = request
         loops = kernel.signature.loops
         self.is_bounded = not any(loop.beyond_rows for loop in loops)
         """True if the rows that it reads bound its visits."""
+        self.most_rows = find_most_rows(kernel, costs)
+        """The rows of all inputs, at most, for which one call serves."""
         self.is_unbounded = any(loop.is_unbounded for loop in loops)
         """True if it has windows or looks without a bound."""
         self._scratch = ScratchArrays()
@@ -92,6 +101,7 @@ class RangeCall:
 
     def __init__(self, call: RepeatedCall, tdoms: Mapping[str, TDom]) -> None:
         self._call = call
+        self.most_rows = call.most_rows
         self._tdoms = tdoms
         self._formulas: RangeFormulas | None = None
         self._is_known = False

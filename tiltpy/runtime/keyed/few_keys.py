@@ -9,6 +9,7 @@ from collections.abc import Hashable, Mapping
 import numpy as np
 
 from tiltpy.abi.signature import Loop
+from tiltpy.costs import RunCosts
 from tiltpy.runtime.arrays.dictionary import Strings
 from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.pool import ScratchArrays
@@ -16,6 +17,7 @@ from tiltpy.runtime.execution.call_states import CallStates
 from tiltpy.runtime.execution.call_table import CallTable
 from tiltpy.runtime.execution.kernel import Kernel
 from tiltpy.runtime.execution.key_domains import KeyedRanges, RowsByKey
+from tiltpy.runtime.execution.single_run import find_most_rows
 from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.keyed.call_formulas import CallFormulas, find_form, has_formulas
 from tiltpy.runtime.keyed.join import attach_strings, spread
@@ -33,8 +35,10 @@ class FewKeys:
     The formulas of what calls cover are compiled once rows of a form come again.
     """
 
-    def __init__(self, kernel: Kernel, request: Request) -> None:
+    def __init__(self, kernel: Kernel, request: Request, costs: RunCosts) -> None:
         self.kernel = kernel
+        self.most_rows = find_most_rows(kernel, costs)
+        """The rows of all inputs, and the keys, at most, for which it serves."""
         self._request = request
         self._scratch = ScratchArrays()
         self._formulas: dict[Hashable, CallFormulas | None] = {}
