@@ -27,6 +27,9 @@ from tiltpy.runtime.ingest.row_order import RowOrder
 RUN = DEFAULT_COSTS.reading.code_run
 """Average length from which on runs of one code are moved as a whole."""
 MOST_COUNTED = DEFAULT_COSTS.reading.counted_codes
+FEW_SORTED = 64
+"""Rows up to which it takes longer to convert their numbers than to sort them."""
+NUMBERS_OF_16_BITS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,6 +66,17 @@ def offsets_of(counts: I64Array) -> I64Array:
     offsets = np.zeros(len(counts) + 1, np.int64)
     counts.cumsum(out=offsets[1:])
     return offsets
+
+
+def order_by_number(numbers: I64Array, count: int) -> I64Array:
+    """Find the stable order of a few thousand rows by their numbers, below `count`.
+
+    numpy sorts 16 bits by their digits, 64 bits by merging, in three times as long.
+    """
+    small = len(numbers) > FEW_SORTED and count <= NUMBERS_OF_16_BITS
+    sorted_by = numbers.astype(np.uint16) if small else numbers
+    order: I64Array = sorted_by.argsort(kind="stable")
+    return order
 
 
 def _find_heads(codes: Codes, most: int) -> I64Array | None:

@@ -5,6 +5,7 @@ The code of a key is the number of keys that came before it, whatever their orde
 
 from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
+from itertools import repeat
 from operator import ne
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from tiltpy.runtime.arrays.dtypes import I64Array
+from tiltpy.runtime.arrays.masks import is_any
 from tiltpy.runtime.arrays.views import (
     array_of,
     bools_of,
@@ -96,13 +98,17 @@ class KeyDictionary:
         else:
             rows, numbers = [*zip(*map(_list_column, columns), strict=True)], None
         known = self._codes
-        codes = [*map(known.get, rows)]
-        if None in codes:
-            new = {row for row, code in zip(rows, codes, strict=True) if code is None}
+        codes = self._look_up(rows)
+        if is_any(codes < 0):
+            new = {row for row in rows if row not in known}
             self._add(sorted(new))  # type: ignore[type-var]
-            codes = [*map(known.get, rows)]
-        array = np.array(codes, np.int64)
-        return array if numbers is None else array[numbers]
+            codes = self._look_up(rows)
+        return codes if numbers is None else codes[numbers]
+
+    def _look_up(self, rows: Sequence[Hashable]) -> I64Array:
+        """Find the codes of keys, -1 for those that have none."""
+        found = map(self._codes.get, rows, repeat(-1))
+        return np.fromiter(found, np.int64, len(rows))
 
     def _add(self, keys: Sequence[Hashable]) -> None:
         """Give new keys the next codes."""

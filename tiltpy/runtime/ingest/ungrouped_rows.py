@@ -13,6 +13,7 @@ from tiltpy.runtime.arrays.dtypes import I64Array, Times
 from tiltpy.runtime.arrays.snapshot_buffer import Column
 from tiltpy.runtime.arrow.encode_strings import is_string
 from tiltpy.runtime.ingest.event_times import end_held_rows
+from tiltpy.runtime.ingest.group_by_code import order_by_number
 
 Bounds = tuple[int, int]
 
@@ -97,7 +98,7 @@ class UngroupedRows:
 
     def group(self, keys: I64Array, count: int) -> GroupedByKey:
         """Group the rows by the numbers of their keys, which are below `count`."""
-        order = keys.argsort(kind="stable")
+        order = order_by_number(keys, count)
         counts = np.bincount(keys, minlength=count)
         some = counts.nonzero()[0]
         sizes = counts[some]

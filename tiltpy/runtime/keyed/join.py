@@ -15,6 +15,7 @@ from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.pool import Array, allocate
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer, pack_validity
 from tiltpy.runtime.arrow.encode_strings import with_one_dictionary
+from tiltpy.runtime.ingest.group_by_code import order_by_number
 from tiltpy.runtime.keyed.snapshots import KeyedSnapshots
 from tiltpy.runtime.results.key_columns import KeySnapshots
 from tiltpy.types import STRING, Type, columns
@@ -83,7 +84,7 @@ def _join_few(parts: Sequence[KeyedSnapshots]) -> KeyedSnapshots:
     """Join few rows: sorted by their keys, which takes the least calls."""
     every = np.arange(len(parts[0].counts))
     keys = np.concatenate([every.repeat(part.counts) for part in parts])
-    rows = keys.argsort(kind="stable")
+    rows = order_by_number(keys, len(every))
     counts = parts[0].counts
     for part in parts[1:]:
         counts = counts + part.counts
