@@ -61,7 +61,7 @@ def test_the_tree_shows_what_is_made_of_what() -> None:
 
 def test_the_tree_shows_everything_once() -> None:
     struct = "{ price: f64, size: i64 }"
-    looks = "looks back 1m and ahead 9s in ~q, back 11s and ahead 9s in ~m"
+    looks = "looks back 1m and ahead 5s beyond its cell in ~q, back 11s and ahead 5s beyond its cell in ~m"
     assert tilt.parse(FUSED).explain(format="tree") == (
         "~b: f64, output, a loop; looks back 1m in ~q, back 11s in ~m\n"
         f"├─ max of ~q[t-1m : t]: {struct}, input\n"
@@ -140,9 +140,32 @@ def test_json_holds_all_of_it() -> None:
     assert window in found["references"]
     fused = [(r["object"], r["reader"]) for r in found["references"] if r["fused"]]
     assert fused == [("a", "d")]
-    text = "back 1m and ahead 9s"
+    text = "back 1m and ahead 5s beyond its cell"
     reach = {"output": "c", "input": "q", "back": 60, "ahead": 9, "text": text}
     assert reach in found["reach"]
+
+
+@pytest.mark.parametrize(
+    ("definition", "expected"),
+    [
+        ("~o[t] = ~m[t]", "back 5s and ahead 4s"),
+        ("~o[t] = ~m[t-3s]", "back 8s and ahead 1s"),
+        ("~o[t] = ~m[t-5s]", "back 10s"),
+        ("~o[t] = sum(~m[t-20s : t-5s])", "back 25s"),
+        ("~b[t] = ~m[t-9s]  ~o[t] = ~b[t+4s]", "back 10s"),
+        ("~o[five] = ~m[five]", "back 5s and ahead within its cell"),
+        ("~o[five] = ~m[five+5s]", "ahead 5s beyond its cell"),
+        ("~o[five] = ~m[five-5s]", "back 10s"),
+    ],
+)
+def test_what_a_cell_sees_of_itself_is_no_look_ahead(
+    definition: str, expected: str
+) -> None:
+    text = "unit s  input x : f64 point  five = TDom(-∞, ∞, 5s)"
+    mean = "~m[five] = mean(~x[five-5s : five])"
+    query = tilt.parse(f"{text}  {mean}  {definition}  output ~o")
+    (reach,) = json.loads(query.explain(format="json"))["reach"]
+    assert reach["text"] == expected
 
 
 def test_what_several_loops_compute_says_so() -> None:
@@ -325,7 +348,10 @@ def test_notebooks_show_queries() -> None:
     assert shown.startswith("<p>query: ~q, ~m → ~c, ~d, ~b</p><pre")
     assert "input m : f64 sampled 1s\n" in shown
     assert "~m[t-1s] &lt; 3.0 ?" in shown
-    assert "<td>~c</td><td>f64</td><td>~q: back 1m and ahead 9s; ~m: " in shown
+    assert (
+        "<td>~c</td><td>f64</td><td>~q: back 1m and ahead 5s beyond its cell; ~m: "
+        in shown
+    )
     assert "color" not in shown
     wild = tilt.parse(WILD)._repr_html_()
     assert "<b>" not in wild

@@ -109,3 +109,20 @@ def test_open_ended(name: str) -> None:
 def test_not_open_ended(name: str) -> None:
     """A window's row is final when it closes."""
     assert "o" not in find_open_ends(query_of(TOLD[name]))
+
+
+@pytest.mark.parametrize("base", ["~close[t-24]", "last(~close[t-48 : t-24])"])
+def test_the_cell_before_waits_for_nothing(base: str) -> None:
+    """It ended before the time that refers to it, of whatever length it is."""
+    query = tilt.parse(
+        X + "day = TDom(-∞, ∞, 24)\n"
+        "~close[day] = last(~x[day-24 : day])\n"
+        f"~o[t] = ~x[t] - {base}\n"
+        "output ~o\n"
+    )
+    rows = pa.table({"ts": range(1, 51), "x": [float(n) for n in range(1, 51)]})
+    expected = query.run(x=rows)["o"].to_arrow()
+    with query.live() as session:
+        final = session.push(x=rows)["o"].final.to_arrow()
+    assert final.equals(expected.slice(0, final.num_rows))
+    assert final["end"][-1].as_py() == 49

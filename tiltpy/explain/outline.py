@@ -5,6 +5,7 @@ Plain data, from which every form is printed; it says nothing about kernels.
 
 from collections.abc import Iterator
 
+from tiltpy.engines.live.finality import find_delay
 from tiltpy.ir.cuts import reads
 from tiltpy.ir.keys import object_keys
 from tiltpy.ir.nodes import (
@@ -21,6 +22,7 @@ from tiltpy.ir.print.expressions import ExprPrinter
 from tiltpy.ir.print.query import format_query, statements
 from tiltpy.ir.traversal import drop_unused, walk
 from tiltpy.lean_dataclass import dataclass
+from tiltpy.types import Boundary
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,13 +143,29 @@ def find_reaches(query: Query) -> Iterator[OutputReach]:
     for output, inputs in query.boundaries:
         for name, boundary in inputs:
             back, ahead = boundary.back.ticks, boundary.ahead.ticks
-            words = [
-                f"{side} {'without bound' if reach.is_unbounded else ticks}"
-                for side, reach in (("back", boundary.back), ("ahead", boundary.ahead))
-                if reach.ticks and (ticks := printer.ticks(reach.ticks))
-            ]
-            text = " and ".join(words) or "at its own time"
+            definition = query.definition(output)
+            assert definition is not None
+            words = " and ".join(_reach_words(definition, boundary, printer))
+            text = words or "at its own time"
             yield OutputReach(output, name, back, ahead, text)
+
+
+def _reach_words(
+    output: TemporalExpr, boundary: Boundary, printer: ExprPrinter
+) -> Iterator[str]:
+    """Say how far an output looks back, and ahead: of itself, or to a cell's end."""
+    back, ahead = boundary.back, boundary.ahead
+    if back.is_unbounded:
+        yield "back without bound"
+    elif back.ticks:
+        yield f"back {printer.ticks(back.ticks)}"
+    if ahead.is_unbounded:
+        yield "ahead without bound"
+    elif delay := find_delay(output, boundary):
+        beyond = " beyond its cell" if delay < ahead.ticks else ""
+        yield f"ahead {printer.ticks(delay)}{beyond}"
+    elif ahead.ticks:
+        yield "ahead within its cell"
 
 
 def _find_hosts(source: Query, optimized: Query) -> dict[str, tuple[str, ...]]:

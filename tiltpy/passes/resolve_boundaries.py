@@ -11,8 +11,9 @@ After, beside the query:
 
 A point `~x[t+d]` in an object of precision `p` needs `~x` over `(Ts + d, Te + p-1 + d]`
 (the cell that holds `Te` is evaluated at its own grid point), a window `~x[t+a : t+b]`
-over `(Ts + a, Te + p-1 + b]`; through other objects these add up. What cuts counts,
-too: a cut may refer to what the body no longer does. `start(~x[t])` of a distinct
+over `(Ts + a, Te + p-1 + b]`; through other objects these add up. So `~m[t-10s]` sees
+nothing ahead of `t` if the cells of `~m` are no longer than ten seconds. What cuts
+counts, too: a cut may refer to what the body no longer does. `start(~x[t])` of a distinct
 object looks back without bound, `end(~x[t])` ahead. The
 precision of a calendar is the length of its longest cell.
 """
@@ -40,7 +41,8 @@ from tiltpy.ir.traversal import walk
 from tiltpy.types import ALL_FUTURE, MAX_OFFSET, Boundary, Reach, TDom
 
 Reaches = Mapping[str, Boundary]
-"""The needs of an object, by input."""
+"""The needs of an object, by input; one that sees the past alone is ahead by less than
+nothing."""
 ENDLESS_REACH = Reach(ALL_FUTURE)
 Past = Literal["all", "counted", "resumed"]
 """What a run has of the past: all rows; the last rows of inputs, for windows that count
@@ -78,8 +80,17 @@ def inputs_of(query: Query, output: str) -> tuple[str, ...]:
 
 
 def _order_by_input(query: Query, reaches: Reaches) -> tuple[tuple[str, Boundary], ...]:
+    """Order the needs of an object, which are known up to its own time at least."""
     names = (declared.name for declared in query.inputs)
-    return tuple((name, reaches[name]) for name in names if name in reaches)
+    return tuple(
+        (name, replace(reaches[name], ahead=_at_least_now(reaches[name].ahead)))
+        for name in names
+        if name in reaches
+    )
+
+
+def _at_least_now(ahead: Reach) -> Reach:
+    return Reach(max(0, ahead.ticks), ahead.rows)
 
 
 def _reaches(query: Query, past: Past) -> dict[str, Reaches]:
@@ -191,9 +202,9 @@ def _direct(
     rounding = 0 if tdom.at_ends else cell - 1
     match cut:
         case CutPoint(object=seen, offset=offset):
-            yield seen, Reach(max(0, -offset)), Reach(max(0, offset + rounding))
+            yield seen, Reach(max(0, -offset)), Reach(offset + rounding)
         case CutWindow(window=window):
-            ahead = Reach(max(0, window.end + rounding))
+            ahead = Reach(window.end + rounding)
             near = Reach(max(0, 1 - window.end))
             if past == "resumed" and window.folds_on:
                 for name in window.objects:
