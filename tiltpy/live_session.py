@@ -14,6 +14,7 @@ from tiltpy.messages import closest
 from tiltpy.run_arguments import in_ticks
 from tiltpy.runtime.arrivals.live_source import Counts
 from tiltpy.runtime.results.output_table import OutputTable
+from tiltpy.runtime.results.result import unknown_output
 from tiltpy.time_literals import Moment, time_of
 
 T = TypeVar("T")
@@ -117,6 +118,8 @@ class Update(Mapping[str, OutputUpdate]):
         }
 
     def __getitem__(self, name: str) -> OutputUpdate:
+        if name not in self._outputs:
+            raise unknown_output(name, self._outputs)
         return self._outputs[name]
 
     def __iter__(self) -> Iterator[str]:

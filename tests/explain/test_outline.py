@@ -61,7 +61,8 @@ def test_the_tree_shows_what_is_made_of_what() -> None:
 
 def test_the_tree_shows_everything_once() -> None:
     struct = "{ price: f64, size: i64 }"
-    looks = "looks back 1m and ahead 5s beyond its cell in ~q, back 11s and ahead 5s beyond its cell in ~m"
+    ahead = "ahead 5s beyond its cell"
+    looks = f"looks back 1m and {ahead} in ~q, back 11s and {ahead} in ~m"
     assert tilt.parse(FUSED).explain(format="tree") == (
         "~b: f64, output, a loop; looks back 1m in ~q, back 11s in ~m\n"
         f"├─ max of ~q[t-1m : t]: {struct}, input\n"

@@ -383,3 +383,10 @@ def test_both_doors_say_the_same() -> None:
         "~above[t] = ~x[t] > ~avg[t] ? { x = ~x[t], by = ~x[t] - ~avg[t] } : φ\n"
         "output ~above"
     )
+
+
+def test_a_lone_duration_is_no_start_of_single_ticks() -> None:
+    with pytest.raises(QueryError, match='single ticks that starts at "1m"') as raised:
+        tilt.TDom("1m")
+    assert 'write precision="1m"' in str(raised.value)
+    assert repr(tilt.TDom("1m", "1h")) == "TDom(1m, 1h, 1)"

@@ -126,3 +126,11 @@ def test_the_cell_before_waits_for_nothing(base: str) -> None:
         final = session.push(x=rows)["o"].final.to_arrow()
     assert final.equals(expected.slice(0, final.num_rows))
     assert final["end"][-1].as_py() == 49
+
+
+def test_an_output_that_there_is_not_is_named() -> None:
+    with tilt.parse(X + "~total[t] = sum(~x[t-3 : t])").live() as session:
+        update = session.result()
+        with pytest.raises(KeyError, match=r"no output 'totl'.*did you mean 'total'"):
+            update["totl"]
+        assert "totl" not in update

@@ -638,7 +638,17 @@ def test_a_session_may_be_given() -> None:
             "sources: the query has no 'z'; it has x",
         ),
         ({"into": {"yy": None}}, "into: the query has no 'yy'.*did you mean 'y'"),
-        ({"late": {"x": None}}, "'x' does not give its late rows back"),
+        ({"late": {"x": sinks.call(print)}}, "'x' does not give its late rows back"),
+        (
+            {"sources": {"x": pa.table({"x": [1.0]})}},
+            r"sources\['x'\]: expected a source: .*frames.*, found a Table",
+        ),
+        (
+            {"into": {"y": print}},
+            r"into\['y'\]: expected a sink: .*call\(function\).*, found a builtin",
+        ),
+        ({"into": {"y": "y.csv"}}, "expected a sink: tilt.sinks.file.*, found a str"),
+        ({"late": {"x": "late.csv"}}, "expected a sink"),
         ({"idle": {"q": "1s"}}, "idle: the query has no 'q'"),
         ({"idle": {"x": 1}}, "idle=1: expected a duration, like '5s'"),
         ({"checkpoint": "soon"}, "checkpoint='soon': expected ticks or a duration"),

@@ -10,11 +10,13 @@ from typing import Any
 import pyarrow as pa
 
 from tiltpy.api import CompiledQuery
+from tiltpy.argument_checks import check_argument
 from tiltpy.errors import ArgumentError, TiltError
 from tiltpy.ingress import read_ways
 from tiltpy.lean_dataclass import dataclass
 from tiltpy.live.live_run import Destinations
 from tiltpy.live.output_forms import APPEND, OutputForm
+from tiltpy.live.sinks.sink import Sink
 from tiltpy.live.sources.source import ExpectedInput, RowSource
 from tiltpy.live.state_folder import Identity
 from tiltpy.live.timers import Intervals
@@ -23,6 +25,8 @@ from tiltpy.messages import closest
 from tiltpy.types import Unit
 
 Sources = Mapping[str, RowSource]
+A_SOURCE = "a source: tilt.sources.frames([...]), .file(path), .tail(path) or another"
+A_SINK = "a sink: tilt.sinks.file(path), .folder(path), .call(function) or another"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +108,10 @@ class LivePlan:
                 f"run_live(): input '{missing[0]}' has no source; give one: "
                 f"sources={{'{missing[0]}': tilt.sources...}}"
             )
+        _check_places("sources", sources, RowSource, A_SOURCE)
+        _check_places("into", destinations.outputs, Sink, A_SINK)
+        _check_places("late", destinations.late, Sink, A_SINK)
+        _check_places("accepted", destinations.accepted, Sink, A_SINK)
         for name in destinations.late:
             if name not in self.late:
                 raise ArgumentError(
@@ -157,6 +165,13 @@ class LivePlan:
         others = {name: repr(value) for name, value in (self.arguments or {}).items()}
         text = repr((str(self.query), ways, sorted(others.items()), self.form))
         return Identity(version("tiltpy"), sha256(text.encode()).hexdigest())
+
+
+def _check_places(
+    option: str, places: Mapping[str, object], kind: type, expected: str
+) -> None:
+    for name, place in places.items():
+        check_argument(f"{option}['{name}']", place, kind, expected)
 
 
 def _check_names(option: str, names: Iterable[str], known: Iterable[str]) -> None:

@@ -13,9 +13,9 @@ A point `~x[t+d]` in an object of precision `p` needs `~x` over `(Ts + d, Te + p
 (the cell that holds `Te` is evaluated at its own grid point), a window `~x[t+a : t+b]`
 over `(Ts + a, Te + p-1 + b]`; through other objects these add up. So `~m[t-10s]` sees
 nothing ahead of `t` if the cells of `~m` are no longer than ten seconds. What cuts
-counts, too: a cut may refer to what the body no longer does. `start(~x[t])` of a distinct
-object looks back without bound, `end(~x[t])` ahead. The
-precision of a calendar is the length of its longest cell.
+counts, too: a cut may refer to what the body no longer does. `start(~x[t])` of a
+distinct object looks back without bound, `end(~x[t])` ahead. The precision of a
+calendar is the length of its longest cell.
 """
 
 from collections.abc import Iterator, Mapping

@@ -121,6 +121,9 @@ def test_bad_times() -> None:
     check(table, m(), message, "ts", 1, "s")
     message = "the query has no unit and counts plain ticks; write `unit ms`"
     check(table, m(), message, "ts")
+    whole = pa.array([5_000_000, 8_000_000, 10_000_000], pa.timestamp("us"))
+    table = pa.table({"ts": whole, "v": [1, 2, 3]})
+    check(table, m(), "counts plain ticks; write `unit s`", "ts")
     fine = pa.array([60_000_000_000, 90_000_000_000], pa.timestamp("ns"))
     table = pa.table({"ts": fine, "v": [1, 2]})
     message = 'write `unit s` in the query (in Python `compile(..., unit="s")`)'

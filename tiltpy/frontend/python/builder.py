@@ -50,6 +50,7 @@ from tiltpy.frontend.python.times import (
 )
 from tiltpy.frontend.python.window_ends import NEAREST, check_time, lift_end
 from tiltpy.frontend.surface import syntax
+from tiltpy.frontend.surface.durations import is_duration
 from tiltpy.frontend.surface.print import format_declaration, format_domain
 from tiltpy.frontend.surface.timestamps import read_moment
 from tiltpy.ir.nodes import Query
@@ -86,6 +87,14 @@ class TDom(Expression):
             raise QueryError("E0206", message, span, hint)
         if isinstance(start, CalendarArgument | CellsArgument):
             message, hint = "cells are no start of a time domain", "write precision=..."
+            raise QueryError("E0206", message, span, hint)
+        if (
+            isinstance(start, str)
+            and is_duration(start)
+            and (end, precision) == (None, 1)
+        ):
+            message = f'a domain of single ticks that starts at "{start}"'
+            hint = f'write precision="{start}" for cells of that length'
             raise QueryError("E0206", message, span, hint)
         arguments = (
             write_bound(start, float("-inf"), span),

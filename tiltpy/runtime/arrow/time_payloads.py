@@ -86,10 +86,10 @@ def _unit_of(column: TickColumn) -> Unit | None:
         advice = advise_type(kind)
         raise column.error(f"found {kind}, expected {wanted[name]}; {advice}")
     if column.tick is None:
+        values = integers_of(column.array.drop_null())
         raise column.error(
             f"found {kind}, but the query has no unit and counts plain ticks; "
-            f"write `unit {unit}` in the query (in Python "
-            f'`compile(..., unit="{unit}")`), or bind integers'
+            f"{advise_unit(values, unit)}, or bind integers"
         )
     return unit
 

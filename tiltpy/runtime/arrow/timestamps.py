@@ -143,10 +143,10 @@ def _check_type(column: TimeColumn) -> StampType:
             f"cast it{_in_csv(arrow_type)}"
         )
     if kind.unit is not None and column.tick is None:
+        stamps = integers_of(column.array.drop_null())
         raise column.error(
             f"found {arrow_type}, but the query has no unit and counts plain ticks; "
-            f"write `unit {kind.precision}` in the query (in Python "
-            f'`compile(..., unit="{kind.precision}")`), or bind integers'
+            f"{advise_unit(stamps, kind.unit)}, or bind integers"
         )
     if column.array.null_count:
         row = int(column.array.is_null().index(pa.scalar(True)).as_py())
@@ -222,9 +222,10 @@ def _divide(
 def advise_unit(raw: NDArray[np.integer], unit: Unit | None) -> str:
     """Advise the coarsest unit of which integers of a `unit` are whole numbers.
 
-    Integers of no unit count as nanoseconds.
+    Integers of no unit count as nanoseconds; where all are 0, any unit would do.
     """
-    step = int(np.gcd.reduce(raw.astype(np.int64))) * NANOSECONDS[unit or "ns"]
+    size = NANOSECONDS[unit or "ns"]
+    step = int(np.gcd.reduce(raw.astype(np.int64))) * size or size
     whole = [other for other, size in NANOSECONDS.items() if step % size == 0]
     coarsest = max(whole, key=NANOSECONDS.__getitem__)
     return (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import (
+    Collection,
     ItemsView,
     Iterator,
     KeysView,
@@ -37,6 +38,19 @@ class UnknownOutputError(TiltError, KeyError):
     __str__ = TiltError.__str__  # KeyError would show the message quoted
 
 
+def unknown_output(name: object, outputs: Collection[str]) -> UnknownOutputError:
+    """Make the error that there is no output of that name."""
+    nearest = closest(str(name), outputs)
+    hint = f"; did you mean '{nearest}'?" if nearest else ""
+    return UnknownOutputError(
+        f"there is no output '{name}' among {_list_names(outputs)}{hint}"
+    )
+
+
+def _list_names(outputs: Collection[str]) -> str:
+    return ", ".join(f"'{name}'" for name in outputs) or "none"
+
+
 class Result:
     """The outputs of a run by name; a single one's table stands for the whole.
 
@@ -54,11 +68,7 @@ class Result:
     def __getitem__(self, name: str) -> OutputTable:
         if isinstance(name, str) and name in self._outputs:
             return self._outputs[name]
-        nearest = closest(str(name), self._outputs)
-        hint = f"; did you mean '{nearest}'?" if nearest else ""
-        raise UnknownOutputError(
-            f"there is no output '{name}' among {self._names()}{hint}"
-        )
+        raise unknown_output(name, self._outputs)
 
     def __contains__(self, name: object) -> bool:
         return name in self._outputs
@@ -70,7 +80,7 @@ class Result:
         """Count the snapshots of the single output."""
         if len(self._outputs) != 1:
             raise ArgumentError(
-                f"the outputs are {self._names()}; choose one of them: "
+                f"the outputs are {_list_names(self._outputs)}; choose one of them: "
                 "len(result[name])"
             )
         return self.num_rows
@@ -91,14 +101,12 @@ class Result:
         """List the outputs with their names, in order."""
         return self._outputs.items()
 
-    def _names(self) -> str:
-        return ", ".join(f"'{name}'" for name in self._outputs) or "none"
-
     def only(self) -> OutputTable:
         """Return the single output; an error where there are several."""
         if len(self._outputs) != 1:
+            names = _list_names(self._outputs)
             raise TiltError(
-                f"the outputs are {self._names()}; choose one of them: result[name]"
+                f"the outputs are {names}; choose one of them: result[name]"
             )
         return next(iter(self._outputs.values()))
 
