@@ -221,8 +221,8 @@ class CompiledQuery:
         An input that no output needs need not be given.
 
         `start` and `end` are the domain `(start, end]`: ticks, a stamp of ISO 8601 or a
-        `datetime`; by default that of the data. `params` sets parameters by name, see
-        `with_params`. `workers` (threads; by default one per
+        `datetime`, in UTC if it has no zone; by default that of the data. `params` sets
+        parameters by name, see `with_params`. `workers` (threads; by default one per
         CPU) never change a result, `chunk` (ticks, a duration like "1h", a `timedelta`)
         nothing but the rounding of inexact sums; chunks are longer than that where
         there would be more than 32,768 of them, or they would go through what they look

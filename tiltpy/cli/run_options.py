@@ -23,7 +23,7 @@ def add_run_options(parser: ArgumentParser) -> None:
         "--start",
         metavar="TIME",
         help="compute results over (start, end] only: ticks, or a timestamp like "
-        "2013-03-01",
+        "2013-03-01, in UTC if it has no zone",
     )
     parser.add_argument("--end", metavar="TIME", help="see --start")
     parser.add_argument(
