@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import settings
 
 from tests import covering, shared_code
 from tests.costs import set_default_costs
@@ -32,8 +33,11 @@ def pytest_configure(config: pytest.Config) -> None:
     The workers of a parallel run inherit the folder. Every kernel is verified. Runs
     over few rows have the kernels of those over many, and threads share few rows, too:
     tests are for these. What users have with few rows is in `test_few_rows`, and in
-    some random settings. LLVM compiles each text once, for all workers.
+    some random settings. LLVM compiles each text once, for all workers. No test has
+    to be done by a deadline.
     """
+    settings.register_profile("no deadline", deadline=None)
+    settings.load_profile("no deadline")
     stages.VERIFY_KERNELS = True
     set_default_costs(baseline_rows=0, portion_rows=4, shared_result_rows=4)
     if not hasattr(config, "workerinput"):

@@ -7,7 +7,7 @@ import hypothesis.strategies as st
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from tiltpy.runtime.arrivals import reorder, waiting_rows
 from tiltpy.runtime.arrivals.reorder import ReorderBuffer
@@ -86,7 +86,6 @@ pushes = st.lists(
 
 
 @pytest.mark.parametrize("sizes", [{}, FEW, ALWAYS], ids=["usual", "few", "always"])
-@settings(deadline=None)
 @given(pushes)
 def test_any_pushes_and_punctuations(sizes: dict[str, int], pushes: list[Push]) -> None:
     with pytest.MonkeyPatch.context() as patch:

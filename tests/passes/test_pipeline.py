@@ -152,7 +152,7 @@ def fusible(query: Query, random: Random) -> Query:
     return replace(query, definitions=tuple(definitions), outputs=outputs)
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250)
 @given(st.integers(0, 2**32 - 1))
 def test_passes_change_no_snapshot(seed: int) -> None:
     random = Random(seed)  # noqa: S311 - tests, not secrets

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import hypothesis.strategies as st
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 
 from tiltpy.routines.catalogue import (
     BYTES_BEHIND,
@@ -99,7 +99,6 @@ def bits_of(of: list[Range], marks: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 @given(ranges(carries=True), st.sampled_from([1, 2, 7]))
-@settings(deadline=None)
 def test_snapshots_last_until_the_next_or_a_gap(of: list[Range], period: int) -> None:
     target = Target(of, period)
     begins, firsts = bits_of(of, "b")
@@ -113,7 +112,6 @@ def test_snapshots_last_until_the_next_or_a_gap(of: list[Range], period: int) ->
 
 
 @given(ranges(carries=False), st.sampled_from([1, 2, 7]))
-@settings(deadline=None)
 def test_snapshots_of_a_cell(of: list[Range], period: int) -> None:
     of = [Range(each.text.replace("o", "."), each.low, each.free) for each in of]
     target = Target(of, period)
@@ -123,7 +121,6 @@ def test_snapshots_of_a_cell(of: list[Range], period: int) -> None:
 
 
 @given(ranges(carries=False), st.sampled_from([1, 2, 7]))
-@settings(deadline=None)
 def test_a_snapshot_in_every_cell(of: list[Range], period: int) -> None:
     of = [Range("b" * len(each.text), each.low, each.free) for each in of]
     target = Target(of, period)

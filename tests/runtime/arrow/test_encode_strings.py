@@ -23,7 +23,7 @@ def in_a_dictionary(values: list[str | None], *, twice: bool) -> pa.Array:
 
 
 @given(st.lists(st.tuples(texts, kinds), max_size=4), st.integers(2, 4))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_threads_find_what_one_does(
     chunks: list[tuple[list[str | None], pa.DataType]], threads: int
 ) -> None:
@@ -32,7 +32,7 @@ def test_threads_find_what_one_does(
 
 
 @given(texts, texts, st.booleans(), st.integers(1, 3))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_dictionaries(
     first: list[str | None], second: list[str | None], twice: bool, threads: int
 ) -> None:

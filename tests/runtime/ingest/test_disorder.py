@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import hypothesis.strategies as st
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 
 from tiltpy.runtime.ingest.disorder import (
     Arrivals,
@@ -35,7 +35,6 @@ def measure_by_definition(times: list[int]) -> Disorder:
     return Disorder(len(wrong), max(wrong, default=0), runs, len(tails))
 
 
-@settings(deadline=None)
 @given(times)
 def test_measures(times: list[int]) -> None:
     measured = measure_disorder(np.array(times, np.int64))

@@ -39,7 +39,7 @@ def check_groups(codes: NDArray[np.unsignedinteger], size: int) -> None:
     ),
     st.booleans(),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_runs_and_single_rows(
     runs: list[tuple[int, int]], kind: tuple[type[np.unsignedinteger], int], cut: bool
 ) -> None:

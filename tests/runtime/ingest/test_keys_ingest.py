@@ -838,7 +838,7 @@ def key_of(*parts: object) -> object:
     st.sampled_from([ty.I64, ty.Struct((("m", ty.I64), ("n", ty.F64)))]),
     st.sampled_from([(), ("seq",)]),
 )
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250)
 def test_groups_are_what_each_key_alone_would_be(
     drawn: tuple[pa.Table, tuple[str, ...]],
     lifetime: lifetimes.Lifetime,

@@ -109,7 +109,7 @@ def test_fields_may_be_null_and_scalars_are_not() -> None:
     st.integers(0, 12),
     st.data(),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_bitmaps_at_any_offset(
     rows: list[tuple[bool, bool]], offset: int, data: st.DataObject
 ) -> None:
