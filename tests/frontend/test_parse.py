@@ -448,7 +448,7 @@ def test_parameters_from_outside() -> None:
             {"v": 1},
             "no parameter 'v' in this query; its parameters: w, k, n, on, twice",
         ),
-        ({"w": "soon"}, "a constant time was expected"),
+        ({"w": "soon"}, "expected a duration, like '30s', found 'soon'"),
         ({"w": "250ms"}, "not a whole number of ticks"),
         ({"w": 2.5}, "times are whole ticks"),
         ({"w": "1 +"}, "parameter w:1:3"),

@@ -99,7 +99,9 @@ class Editor:
         return self.write(self.text.replace(old, new))
 
     def write(self, text: str) -> Diagnostics:
-        """Replace the whole text; what is wrong with it then."""
+        """Replace the whole text, or open it; what is wrong with it then."""
+        if not self.version:
+            return self.open(text)
         self.text, self.version = text, self.version + 1
         name = types.VersionedTextDocumentIdentifier(self.version, URI)
         change = types.TextDocumentContentChangeWholeDocument(text)

@@ -39,6 +39,7 @@ from tiltpy.frontend.elaboration.user_reductions import (
     endless_strings,
     read_reduction,
 )
+from tiltpy.frontend.hints.general import hint_time_variable
 from tiltpy.frontend.hints.misplaced import never_joined
 from tiltpy.frontend.surface import syntax
 from tiltpy.frontend.surface.size_limits import check_statements
@@ -324,7 +325,7 @@ class _QueryElaborator:
             "E0102",
             f"unknown time variable `{name}`",
             node.time.span,
-            f"declare it, like {name} = TDom(-∞, ∞, 1)",
+            hint_time_variable(name, domains),
         )
 
     def _read_outputs(

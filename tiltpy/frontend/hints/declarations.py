@@ -49,6 +49,8 @@ def _input(position: ParsePosition) -> str:
         return f"write input {position.previous()} : {{ ... }}"
     if text in NAMED and len(position.before) == 2:
         return f"write input {position.previous()} : {text}"
+    if text == "{" and position.words[2:3] == ["by"] and ":" not in position.words:
+        return f"write {' '.join(position.words).replace(' ,', ',')} : {{ ... }}"
     if text == "{":
         return "write the struct's type alone, like input q : { a: f64 }"
     if position.inside == "{" and position.token.kind == "word":

@@ -4,7 +4,7 @@ Texts are quoted as they were written, so that a hint can be pasted; what comes 
 Python is named instead.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from tiltpy.frontend.hints.other_languages import NAMES_OF_THE_PRESENT
 from tiltpy.frontend.hints.windows import hint_end
@@ -25,6 +25,16 @@ def hint_time(name: str, time: str, *, reducing: bool) -> str:
     if reducing:
         return f"say which window, like ~{name}[{time} - 10 : {time}]"
     return f"write ~{name}[{time}], or reduce a window of it"
+
+
+def hint_time_variable(name: str, known: Iterable[str]) -> str:
+    """Hint at the nearest time variable, or at a declaration."""
+    close = closest(name, known)
+    return (
+        f"did you mean {close}?"
+        if close
+        else f"declare it, like {name} = TDom(-∞, ∞, 1)"
+    )
 
 
 def hint_reduction(window: syntax.Ref) -> str:
@@ -98,7 +108,7 @@ def hint_constant_time(expr: syntax.Expr, time: str, params: frozenset[str]) -> 
         case syntax.Ref() | syntax.CallExpression() | syntax.Conditional():
             return f"the data cannot shift a reference; constants can, like {time} - 10"
         case syntax.Name(text=text):
-            close = closest(text, params)
+            close = closest(text, params | {time})
             if close is not None:
                 return f"did you mean {close}?"
             if text.lower() in NAMES_OF_THE_PRESENT:

@@ -24,6 +24,11 @@ from tiltpy.source import Source, Span
 from tiltpy.types import STRING
 
 T = TypeVar("T")
+EXPECTED = {
+    "duration": "a duration, like '30s'",
+    "time": "a time, like '2026-03-01 08:00'",
+}
+"""What texts are for parameters of a type, where its name does not say it."""
 
 
 def read_values(
@@ -43,7 +48,15 @@ def read_values(
     for name in given:
         if name not in declared:
             raise _unknown_parameter_error(name, list(declared))
-    return {name: _read_value(declared[name], value) for name, value in given.items()}
+    read = {name: _read_value(declared[name], value) for name, value in given.items()}
+    for name, expr in read.items():
+        if isinstance(expr, syntax.Name) and expr.text not in declared:
+            kind = declared[name].type.text
+            expected = EXPECTED.get(kind, kind)
+            raise TiltError(
+                f"parameter '{name}': expected {expected}, found '{expr.text}'"
+            )
+    return read
 
 
 def parameters(program: syntax.Program) -> list[syntax.Param]:
