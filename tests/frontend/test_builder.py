@@ -390,3 +390,6 @@ def test_a_lone_duration_is_no_start_of_single_ticks() -> None:
         tilt.TDom("1m")
     assert 'write precision="1m"' in str(raised.value)
     assert repr(tilt.TDom("1m", "1h")) == "TDom(1m, 1h, 1)"
+    length = tilt.param("length", tilt.duration, "5m")
+    assert repr(tilt.TDom("1m", length)) == "TDom(1m, length, 1)"
+    assert repr(tilt.TDom("1m", precision=length)) == "TDom(1m, ∞, length)"

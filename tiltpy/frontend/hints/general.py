@@ -30,11 +30,9 @@ def hint_time(name: str, time: str, *, reducing: bool) -> str:
 def hint_time_variable(name: str, known: Iterable[str]) -> str:
     """Hint at the nearest time variable, or at a declaration."""
     close = closest(name, known)
-    return (
-        f"did you mean {close}?"
-        if close
-        else f"declare it, like {name} = TDom(-∞, ∞, 1)"
-    )
+    if close:
+        return f"did you mean {close}?"
+    return f"declare it, like {name} = TDom(-∞, ∞, 1)"
 
 
 def hint_reduction(window: syntax.Ref) -> str:

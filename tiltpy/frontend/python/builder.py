@@ -88,11 +88,8 @@ class TDom(Expression):
         if isinstance(start, CalendarArgument | CellsArgument):
             message, hint = "cells are no start of a time domain", "write precision=..."
             raise QueryError("E0206", message, span, hint)
-        if (
-            isinstance(start, str)
-            and is_duration(start)
-            and (end, precision) == (None, 1)
-        ):
+        has_ticks = isinstance(precision, int) and precision == 1
+        if isinstance(start, str) and is_duration(start) and end is None and has_ticks:
             message = f'a domain of single ticks that starts at "{start}"'
             hint = f'write precision="{start}" for cells of that length'
             raise QueryError("E0206", message, span, hint)
