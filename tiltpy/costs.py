@@ -52,8 +52,8 @@ class RunCosts(_Thresholds):
     """Rows of all inputs up to which a session computes what is final with one call of
     a kernel: planning a run takes longer (pushes of 10 rows)."""
     linear_call_rows: int = 1 << 15
-    """The same where all loops of the kernel are linear: half a millisecond, which no
-    worker would make shorter (pushes of 5,000 rows)."""
+    """Rows for one call where all loops of the kernel are linear: it takes half a
+    millisecond, which no worker would make shorter (pushes of 5,000 rows)."""
 
     # Chunks: a call costs up to 100 us, a chunk has about a millisecond of work
 

@@ -108,10 +108,10 @@ class LivePlan:
                 f"run_live(): input '{missing[0]}' has no source; give one: "
                 f"sources={{'{missing[0]}': tilt.sources...}}"
             )
-        _check_places("sources", sources, RowSource, A_SOURCE)
-        _check_places("into", destinations.outputs, Sink, A_SINK)
-        _check_places("late", destinations.late, Sink, A_SINK)
-        _check_places("accepted", destinations.accepted, Sink, A_SINK)
+        _check_kinds("sources", sources, RowSource, A_SOURCE)
+        _check_kinds("into", destinations.outputs, Sink, A_SINK)
+        _check_kinds("late", destinations.late, Sink, A_SINK)
+        _check_kinds("accepted", destinations.accepted, Sink, A_SINK)
         for name in destinations.late:
             if name not in self.late:
                 raise ArgumentError(
@@ -167,7 +167,7 @@ class LivePlan:
         return Identity(version("tiltpy"), sha256(text.encode()).hexdigest())
 
 
-def _check_places(
+def _check_kinds(
     option: str, places: Mapping[str, object], kind: type, expected: str
 ) -> None:
     for name, place in places.items():

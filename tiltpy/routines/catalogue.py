@@ -53,13 +53,13 @@ snapshots of before and then those that were made; at last for each key whether 
 last snapshot goes on behind the domain, and whether that is open.
 """
 SEARCH_LEFT = Routine("times searched in slices, left")
-"""Where a time belongs in each of many slices of an array, before equal ones.
+"""Search the row at which a time belongs in each of many slices, before equal ones.
 
 How many slices there are; the times; for each slice its first row, the row behind it,
 and the time; where the row is written.
 """
 SEARCH_RIGHT = Routine("times searched in slices, right")
-"""The same behind equal ones."""
+"""Search the row behind equal ones; the arguments are those of `SEARCH_LEFT`."""
 JOIN_CELLS = Routine("snapshots of cells by key")
 """Snapshots of keys from their cells, in matrices with a row of keys for each cell.
 

@@ -28,7 +28,7 @@ EXPECTED = {
     "duration": "a duration, like '30s'",
     "time": "a time, like '2026-03-01 08:00'",
 }
-"""What texts are for parameters of a type, where its name does not say it."""
+"""Words for the value that a parameter of a type expects, beside the type's name."""
 
 
 def read_values(
