@@ -434,10 +434,6 @@ class Costs(_Thresholds):
     """Lines of LLVM IR up to which register allocation is optimized, in a time
     quadratic in the length of a function (72,000 lines: 3.6 s, without 0.3 s)."""
 
-    spilled_vectors: int = 700
-    """Lines of LLVM IR with vectors of lanes from which on they do not fit registers,
-    and the stack is aligned for them (correlation 100, 10 means of a struct)."""
-
     quick_lines: int = 4_000
     """Lines of LLVM IR of a baseline kernel up to which its instructions are combined
     and register allocation is optimized: LLVM takes a fourth of the time for ten

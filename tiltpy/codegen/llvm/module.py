@@ -19,7 +19,6 @@ from tiltpy.codegen.llvm.instructions import HINTS, Instructions
 from tiltpy.codegen.llvm.lanes import BITS, Value, to_bits, widen
 from tiltpy.codegen.llvm.operators import kind_of
 from tiltpy.codegen.llvm.packing import PackMethod, emit_pack
-from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.loops.nodes import (
     Assign,
     Branch,
@@ -38,6 +37,18 @@ from tiltpy.loops.nodes import (
 )
 from tiltpy.loops.widths import assigned_once, wide_variables
 from tiltpy.types import BOOL, I64
+
+ALIGNED_STACK = (
+    '!llvm.module.flags = !{!3}\n!3 = !{i32 1, !"override-stack-alignment", i32 64}'
+)
+"""The metadata of a module whose functions are called with a stack aligned to 64 bytes.
+
+Vectors are spilled to lines of the cache, then. By default the stack is aligned to 16
+bytes: by chance of the environment's size, or from thread to thread, half of the
+spilled vectors lie across two lines, which takes two accesses and cannot be forwarded
+to the load that follows. The outer function aligns it, once a call; a loop that had to
+do that itself would lose a register.
+"""
 
 
 def emit_module(
@@ -62,7 +73,7 @@ def emit_module(
     for array in kernel.arrays:
         pointer = outer.value(f"inttoptr i64 {_slot(outer, array.slot)} to ptr")
         arguments.append(f"ptr {pointer}")
-    outer.do(f"call void @body({', '.join(arguments)})")
+    outer.do(f"notail call void @body({', '.join(arguments)})")
     outer.do("ret void")
     parameters = ["ptr noalias %slots", "ptr %stop"]
     parameters += [f"i64 %number{i}" for i in range(len(kernel.numbers))]
@@ -70,28 +81,19 @@ def emit_module(
     return "\n".join(
         [
             *body.code.declared.values(),
-            "define void @kernel(ptr %slots, ptr %stop) {",
+            'define void @kernel(ptr %slots, ptr %stop) "stackrealign" {',
             *outer.lines,
             "}",
             f"define internal void @body({', '.join(parameters)}) noinline "
-            f'{_stack(body.code)}"prefer-vector-width"="512" {{',
+            '"prefer-vector-width"="512" {',
             *body.code.entry,
             *body.code.lines,
             "}",
             "!0 = !{i32 1}",
-            f"{HINTS}\n",
+            HINTS,
+            f"{ALIGNED_STACK}\n",
         ]
     )
-
-
-def _stack(code: Instructions) -> str:
-    """Align the stack to lines of the cache if vectors will be spilled to it.
-
-    By default it is to 16 bytes: by chance, half of the spilled vectors then lie across
-    two lines. It takes a register, which loops with few vectors lack.
-    """
-    vectors = sum(f"<{LANES} x " in line for line in code.lines)
-    return "alignstack(64) " if vectors >= DEFAULT_COSTS.spilled_vectors else ""
 
 
 def _slot(code: Instructions, index: int) -> str:
