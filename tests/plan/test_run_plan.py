@@ -158,7 +158,9 @@ def test_explain_says_which_kernels_a_run_has(
     assert text.split("== run ==\n")[1].split("\n==")[0].strip().split("\n") == lines
 
 
-KEYS = KeyCosts(many_rows=100, batch_rows=60, batch_keys=4, vector_speedup=10)
+KEYS = KeyCosts(
+    many_rows=100, batch_rows=60, batch_keys=4, vector_speedup=10, joined_batches=1
+)
 
 
 @pytest.mark.parametrize(
@@ -181,7 +183,7 @@ def test_keys_in_batches_or_alone(
         return np.isin(np.arange(len(work)), keys)
 
     rows, every = np.array(work, np.int64), mask(list(range(len(work))))
-    found = list(plan_keys(rows, every, mask(forced), mask(served), KEYS))
+    found = list(plan_keys(rows, every, mask(forced), mask(served), KEYS, 1))
     shown = [str(t.keys[0]) if t.alone else t.keys.tolist() for t in found]
     assert shown == tasks
     assert [t.rows for t in found] == [rows[t.keys].sum() for t in found]
@@ -189,17 +191,25 @@ def test_keys_in_batches_or_alone(
 
 def test_joined_batches() -> None:
     work, none = np.array([30, 40, 30, 200, 30]), np.zeros(5, np.bool_)
-    found = list(plan_keys(work, ~none, none, none, KEYS, joined=3))
+    costs = replace(KEYS, joined_batches=3, worker_calls=2)
+    found = list(plan_keys(work, ~none, none, none, costs, 1))
     assert [task.keys.tolist() for task in found] == [[0, 1, 2], [3], [4]]
-    costs = KeyCosts(batch_rows=60, joined_batches=3, worker_calls=2)
     assert [count_joined(rows, 1, costs) for rows in (0, 10**6)] == [3, 3]
     found_joined = [count_joined(rows, 2, costs) for rows in (0, 479, 480, 719, 720)]
     assert found_joined == [1, 1, 2, 2, 3]
 
 
+def test_each_worker_has_batches_of_keys_that_a_vector_kernel_serves() -> None:
+    """What it visits counts, and not the rows, of which they have ten times as many."""
+    work, every = np.full(7, 600), np.ones(7, np.bool_)
+    costs = replace(KEYS, joined_batches=3, worker_calls=4)
+    for workers, tasks in (1, 3), (2, 7):
+        assert len(list(plan_keys(work, every, ~every, every, costs, workers))) == tasks
+
+
 def test_keys_for_which_nothing_is_wanted_are_left_out() -> None:
     work, none = np.array([5, 5, 5]), np.zeros(3, np.bool_)
-    (task,) = plan_keys(work, np.array([True, False, True]), none, none, KEYS)
+    (task,) = plan_keys(work, np.array([True, False, True]), none, none, KEYS, 1)
     assert task.keys.tolist() == [0, 2]
 
 

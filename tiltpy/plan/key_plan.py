@@ -115,12 +115,12 @@ def plan_keys(
     forced: Mask,
     served: Mask,
     costs: KeyCosts,
-    joined: int = 1,
+    workers: int,
 ) -> Iterator[KeyTask]:
-    """Divide the `wanted` keys into tasks, in order.
+    """Divide the `wanted` keys into tasks for `workers`, in order.
 
     `forced` are runs of their own in any case; `served` are those of which a vector
-    kernel computes most. A task has up to `joined` batches.
+    kernel computes most.
     """
     keys = np.flatnonzero(wanted)
     if not len(keys):
@@ -128,7 +128,9 @@ def plan_keys(
     alone = (forced | (work >= costs.many_rows) & ~served)[keys]
     cost = np.where(served, work // costs.vector_speedup, work)[keys]
     share = np.maximum(cost, costs.batch_rows // costs.batch_keys)
-    batch = np.where(alone, 0, share).cumsum() // (joined * costs.batch_rows)
+    share[alone] = 0
+    joined = count_joined(int(share.sum()), workers, costs)
+    batch = share.cumsum() // (joined * costs.batch_rows)
     new = alone[1:] | alone[:-1] | (batch[1:] != batch[:-1])
     for numbers in np.split(np.arange(len(keys)), np.flatnonzero(new) + 1):
         rows = int(work[keys[numbers]].sum())

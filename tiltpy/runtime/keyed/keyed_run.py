@@ -147,17 +147,17 @@ class KeyedRun:
 
     def run_tasks(self, tasks: Sequence[KeyTask]) -> Pieces:
         """Do some tasks, shared among workers."""
-        workers = self.options.workers or default_workers()
-        scratch = ThreadScratch()
+        workers, scratch = self._workers, ThreadScratch()
         outputs: dict[int, Pieces] = {}
-        shared = [n for n, t in enumerate(tasks) if t.rows < self.costs.shared_rows]
+        most = self.costs.shared_rows
+        shared = [n for n, t in enumerate(tasks) if not t.alone or t.rows < most]
         small = sum(tasks[n].rows for n in shared) < self.costs.many_rows
-        most = 1 if small and self.options.workers is None else workers
+        threads = 1 if small and self.options.workers is None else workers
         done = 0
         each = map_ordered(
             lambda n: self.compute(tasks[n], 1, scratch),
             shared,
-            max(1, min(most, len(shared))),
+            max(1, min(threads, len(shared))),
         )
         with closing(each) as results:
             for number, pieces in zip(shared, results, strict=False):
@@ -243,8 +243,8 @@ class KeyedRun:
             yield from self.plan_apart()
             return
         offsets = concatenation.offsets
-        joined = self._count_joined(int(offsets[-1] - offsets[0]))
         counts, loops, costs = concatenation.counts, self._loops, self.costs
+        joined = count_joined(int(offsets[-1] - offsets[0]), self._workers, costs)
         for keys in plan_key_ranges(offsets, counts, loops, costs, joined):
             first, stop = keys.first, keys.stop
             if keys.concatenated:
@@ -291,14 +291,15 @@ class KeyedRun:
             self.refusal = vector
         else:
             self.vector, served = vector, vector.some
-        joined, costs = self._count_joined(int(work.sum())), self.costs
+        costs = self.costs
         if not self.whole:  # then to start a run for each key, span by span, adds up
             costs = replace(costs, many_rows=max(costs.many_rows, costs.batch_rows))
-        yield from plan_keys(work, wanted, forced, served, costs, joined)
+        yield from plan_keys(work, wanted, forced, served, costs, self._workers)
 
-    def _count_joined(self, rows: int) -> int:
-        workers = self.options.workers or default_workers()
-        return count_joined(rows, workers, self.costs)
+    @property
+    def _workers(self) -> int:
+        """The number of threads that may share the tasks."""
+        return self.options.workers or default_workers()
 
     def _find_vector_ranges(
         self, work: I64Array, candidates: BoolArray
