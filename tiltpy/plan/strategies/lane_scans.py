@@ -6,6 +6,7 @@ has no other cells before that than the last one.
 
 from collections.abc import Iterator
 
+from tiltpy.emit.references import reductions
 from tiltpy.ir.nodes import Window
 from tiltpy.plan.nodes import Refusal
 from tiltpy.plan.vector_plan import VectorPlan
@@ -17,7 +18,10 @@ def refuse_scans(plan: VectorPlan) -> Iterator[Refusal]:
     carried: set[str] = set()
     for reader in plan.query.definitions:
         folds = geometry.folds[reader.name]
+        reduced = {node.window for node in reductions(reader)}
         for window in folds:
+            if window not in reduced:
+                yield Refusal(f"no value of ~{window.object}, which folds on, is read")
             if not _takes_every_row_in(window):
                 yield Refusal(f"a window of ~{window.object} restarts, or ends ahead")
             if plan.stage_of[reader.name].panes:
