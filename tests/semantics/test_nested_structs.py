@@ -187,6 +187,20 @@ def test_struct_columns_come_in_and_go_out() -> None:
     assert passed(pa.table({"t": frame["t"], "q": outer})) == [PASSED[0], PASSED[2]]
 
 
+@pytest.mark.parametrize("kind", [pa.string_view(), pa.large_string()])
+def test_structs_with_strings_of_any_kind_are_sorted(kind: pa.DataType) -> None:
+    text = "input q : { s: { name: string, n: i64 } } time t point\n~o[t] = ~q[t].s"
+    names = pa.array(["c", "a", None], kind)
+    structs = pa.StructArray.from_arrays(
+        [names, pa.array([3, 1, 2])],
+        ["name", "n"],
+        mask=pa.array([False, False, True]),
+    )
+    frame = pa.table({"t": [3, 1, 2], "s": structs})
+    found = listed(tilt.parse(text).run(q=frame))
+    assert found == [(0, 1, "a", 1), (2, 3, "c", 3)]
+
+
 def pd_arrow(kind: pa.DataType) -> object:
     import pandas as pd  # noqa: PLC0415
 

@@ -12,13 +12,13 @@ import pyarrow as pa
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Input
 from tiltpy.runtime.arrays.snapshot_buffer import Column
-from tiltpy.runtime.arrays.views import arrow_type, column_of, validity_of
+from tiltpy.runtime.arrays.views import arrow_type, column_of
 from tiltpy.runtime.arrow.encode_strings import is_string, string_column
 from tiltpy.runtime.arrow.read_frame import payload_array, says_no_type
 from tiltpy.runtime.arrow.time_payloads import TickColumn, ticks_column
 from tiltpy.runtime.arrow.validation import advise_type
 from tiltpy.runtime.ingest.row_order import RowOrder, move_rows
-from tiltpy.types import Scalar, Struct, Unit, columns, int_range
+from tiltpy.types import Scalar, Struct, Type, Unit, columns, int_range
 
 MANTISSA = {32: 24, 64: 53}
 """Bits of an integer that a float of a width holds exactly."""
@@ -46,22 +46,28 @@ def read_payload(
             array = ticks_column(TickColumn(declared.name, name, array, scalar, unit))
         elif scalar.is_float and pa.types.is_integer(array.type):
             array = _floats_of(array, scalar, input=declared.name, name=name)
+        if _is_nested(declared.type, column):
+            payload.append(_presence(move_rows(array.is_valid(), order)))
+            continue
         array = move_rows(array, order)
-        if isinstance(declared.type, Struct) and isinstance(
-            declared.type.field(column), Struct
-        ):
-            payload.append(_presence(array))
-        else:
-            payload.append(
-                payload_column(array, scalar, input=declared.name, name=name)
-            )
+        payload.append(payload_column(array, scalar, input=declared.name, name=name))
     return tuple(payload)
 
 
-def _presence(array: pa.Array) -> Column:
-    """Make the column that is true where a struct is not null, else null."""
-    validity, offset = validity_of(array)
-    return Column(np.ones(max(1, len(array)), np.uint8), validity, offset)
+def _is_nested(payload: Type, column: str) -> bool:
+    """Tell whether a column of a payload is a struct, whose fields have their own."""
+    return isinstance(payload, Struct) and isinstance(payload.field(column), Struct)
+
+
+def _presence(there: pa.BooleanArray) -> Column:
+    """Make the column that is true where a struct is there, else null.
+
+    Structs are not moved to look at them: Arrow moves none with views in it.
+    """
+    ones = np.ones(max(1, len(there)), np.uint8)
+    if there.true_count == len(there):
+        return Column(ones)
+    return Column(ones, np.frombuffer(there.buffers()[1], np.uint8), there.offset)
 
 
 def _floats_of(array: pa.Array, scalar: Scalar, *, input: str, name: str) -> pa.Array:
