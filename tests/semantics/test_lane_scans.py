@@ -18,7 +18,6 @@ from tests.semantics.test_properties import check
 from tiltpy.frontend.parse import parse
 from tiltpy.interpreter.evaluate import interpret
 from tiltpy.ir.print.query import format_query
-from tiltpy.plan.choose import STRATEGY_NAMES
 
 RANDOM, BATCH, STREAMS, DEEPER = 4, 4, 2, 500
 ROWS = 20_000
@@ -95,17 +94,3 @@ def test_every_run_has_the_same_bits(lost: float, how: dict[str, Any]) -> None:
     kept = whole.filter(pa.array((low < ends) & (ends <= high)))
     for name in ("rsi", "line", "signal", "total", "end"):
         assert found[name].equals(kept[name]), name
-
-
-@pytest.mark.parametrize("value", ["1.0", "φ", "~x[t]"])
-def test_a_window_that_no_value_depends_on_still_cuts(value: str) -> None:
-    text = f"""
-        input x : f64 time ts point
-        param smooth : bool = false
-        t = TDom(-inf, inf, 2)
-        ~o[t] = smooth ? sum(~x[-∞ : t]) : {value}"""
-    frame = pa.table({"ts": np.arange(ROWS), "x": np.ones(ROWS)})
-    query = tilt.parse(text)
-    sweeps = frozenset(STRATEGY_NAMES)
-    swept = tilt.parse(text, options=tilt.CompileOptions(disabled_strategies=sweeps))
-    assert query.run(x=frame)["o"].to_arrow().equals(swept.run(x=frame)["o"].to_arrow())

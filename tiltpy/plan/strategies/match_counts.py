@@ -33,7 +33,10 @@ def _plan(facts: LoopFacts, window: Window, element: Expr) -> PresentPlan | Refu
     rows, name = facts.objects[window.object], window.object
     if window.leaves_by_end and not rows.layout.fifo:
         return Refusal(f"events of ~{name} end in any order")
-    others = sorted(facts.present_names(window, element) - {"count"})
+    names = facts.present_names(window, element)
+    if not names:
+        return Refusal(f"no count of ~{name} is read")
+    others = sorted(names - {"count"})
     if others:
         return Refusal(f"{others[0]} of ~{name} is no count")
     try:
