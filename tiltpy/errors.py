@@ -12,12 +12,14 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
 
 from tiltpy.limits import MAX_ERRORS
 from tiltpy.source import Span
 from tiltpy.visible import escape_lines
+
+Value = TypeVar("Value")
 
 MAX_PLACES = 5
 """Places that an error shows at most."""
@@ -81,6 +83,25 @@ class QueryErrors(QueryError):  # noqa: N818 - it is many of them
         if len(shown) == MAX_ERRORS:
             shown.append(f"these are the first {MAX_ERRORS} errors")
         return "\n\n".join(shown)
+
+
+def collect_errors(calls: Iterable[Callable[[], Value]]) -> list[Value]:
+    """Call each, and raise the `QueryError` of one, or those of all that have one."""
+    values: list[Value] = []
+    errors: list[QueryError] = []
+    for call in calls:
+        try:
+            values.append(call())
+        except QueryError as error:
+            errors += each_error(error)
+    if errors:
+        raise errors[0] if len(errors) == 1 else QueryErrors(errors)
+    return values
+
+
+def each_error(error: QueryError) -> tuple[QueryError, ...]:
+    """List the errors that an error stands for."""
+    return error.errors if isinstance(error, QueryErrors) else (error,)
 
 
 class ArgumentError(TiltError, TypeError):

@@ -258,7 +258,7 @@ UNTYPED: Callable[..., Object] = define
 @pytest.mark.parametrize(
     ("make", "code", "marked"),
     [
-        (lambda: m[t] + (m[t] > 1), "E0201", "m[t] + (m[t] > 1)"),
+        (lambda: m[t] + (m[t] > 1), "E0201", "m[t] > 1"),
         (lambda: 2 * m, "E0103", "2 * m"),
         (lambda: m.price, "E0103", "m.price"),
         (lambda: m[t].price, "E0205", "m[t].price"),

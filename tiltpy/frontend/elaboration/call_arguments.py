@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 
-from tiltpy.errors import QueryError
+from tiltpy.errors import QueryError, each_error
 from tiltpy.frontend.elaboration.call_targets import is_built_in
 from tiltpy.frontend.elaboration.library import Functions, library_source
 from tiltpy.frontend.elaboration.scope import Scope
 from tiltpy.frontend.elaboration.tick_constants import Times
+from tiltpy.frontend.hints.calls import hint_length_after
 from tiltpy.frontend.hints.general import quote
 from tiltpy.frontend.surface import syntax
 from tiltpy.source import Span
@@ -87,7 +88,8 @@ def _wrong_count(
 ) -> QueryError:
     count = len(call.arguments) + len(call.named)
     message = f"{call.callee.text} takes {wanted} arguments, not {count}"
-    return QueryError("E0206", message, call.span, _signature(function))
+    hint = hint_length_after(call) if function.parameters[0].object else ""
+    return QueryError("E0206", message, call.span, hint or _signature(function))
 
 
 def _signature(function: syntax.FunctionDefinition) -> str:
@@ -112,12 +114,13 @@ def add_call_note(
 
     An error in the library points at the call first, which is what can be changed.
     """
-    if error.span.source is library_source() is not call.source:
-        name = function.name.text
-        error.notes = ((error.span, f"here, in the library's {name}"), *error.notes)
-        error.span = call
-    else:
-        error.notes = (*error.notes, (call, f"in this call of {function.name.text}"))
+    name = function.name.text
+    for each in each_error(error):
+        if each.span.source is library_source() is not call.source:
+            each.notes = ((each.span, f"here, in the library's {name}"), *each.notes)
+            each.span = call
+        else:
+            each.notes = (*each.notes, (call, f"in this call of {name}"))
 
 
 def library_scope(unit: Unit | None, known: Functions) -> Scope:

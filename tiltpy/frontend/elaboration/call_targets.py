@@ -4,7 +4,12 @@ from enum import Enum, auto
 
 from tiltpy.errors import QueryError
 from tiltpy.frontend.elaboration.library import Functions
-from tiltpy.frontend.hints.calls import hint_callee, hint_count
+from tiltpy.frontend.hints.calls import (
+    hint_callee,
+    hint_count,
+    hint_each_window,
+    is_window,
+)
 from tiltpy.frontend.hints.general import quote
 from tiltpy.frontend.hints.other_languages import FUNCTIONS_ELSEWHERE
 from tiltpy.frontend.surface import syntax
@@ -232,6 +237,14 @@ def _check_window(call: syntax.CallExpression) -> None:
     wanted = "one reference of an input" if active else "one window"
     wanted += " or two values" if call.callee.text in FUNCTIONS else ""
     _check_count(call, 1, f"{wanted} and `{parameter}`" if parameter else wanted)
+
+
+def check_values(call: syntax.CallExpression) -> None:
+    """Check that a function that is a reduction too has two values, no windows."""
+    name = call.callee.text
+    if name in REDUCTIONS and any(map(is_window, call.arguments)):
+        message = f"{name} takes one window, or two values"
+        raise QueryError("E0106", message, call.span, hint_each_window(call))
 
 
 def _check_pair(call: syntax.CallExpression) -> None:

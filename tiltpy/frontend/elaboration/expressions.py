@@ -4,6 +4,7 @@ from tiltpy.errors import QueryError
 from tiltpy.frontend.elaboration.bodies import expand_call
 from tiltpy.frontend.elaboration.call_targets import (
     Callee,
+    check_values,
     find_callee,
     find_component,
     find_string_function,
@@ -169,6 +170,8 @@ def _elaborate_call(
             operand = elaborate_expression(elaborator, node.arguments[0], level)
             return cast(operand, NAMED[name], node.span)
         case Callee.FUNCTION:
+            if elaborator.frame is None:
+                check_values(node)
             return call(name, elaborator.operands(node.arguments, level), node.span)
         case Callee.STRING_TEST:
             string, pattern = elaborator.expressions(node.arguments, level)

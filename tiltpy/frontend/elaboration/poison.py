@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TypeVar
 
-from tiltpy.errors import QueryError, QueryErrors
+from tiltpy.errors import QueryError, QueryErrors, each_error
 from tiltpy.frontend.hints.own_names import use_own_names
 from tiltpy.frontend.surface import syntax
 from tiltpy.limits import MAX_ERRORS
@@ -74,7 +75,8 @@ class ErrorLog:
 
     def ordered_errors(self) -> list[QueryError]:
         """List each error once, in order of the text."""
-        in_order = sorted(self.errors, key=lambda e: (e.span.start, e.span.end))
+        errors = chain.from_iterable(map(each_error, self.errors))
+        in_order = sorted(errors, key=lambda e: (e.span.start, e.span.end))
         distinct = {(e.code, e.message, e.span): e for e in reversed(in_order)}
         for error in distinct.values():
             use_own_names(error)

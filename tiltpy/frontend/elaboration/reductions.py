@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
-from tiltpy.errors import QueryError
+from tiltpy.errors import QueryError, collect_errors
 from tiltpy.frontend.elaboration.call_targets import (
     ExtraArguments,
     read_extra_arguments,
@@ -89,7 +90,7 @@ def elaborate_pair(
         element = _pair(_by_key(node, second), first, ("key", "value"), elements)
         window = elements.window
         return _pick(elaborator, rule.name, window, element, first.type, span)
-    first, second = _number(node, first), _number(node, second)
+    first, second = collect_errors(partial(_number, node, x) for x in (first, second))
     element = _pair(first, second, ("y", "x"), elements)
     pairs = elaborator.scope.functions.library["pairs"]
     made = reduce_user_defined(pairs, elements.window, element, span)

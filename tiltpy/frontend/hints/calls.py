@@ -63,9 +63,11 @@ def hint_callee(call: syntax.CallExpression, known: Sequence[str]) -> str:
             return f"write returns(~{ref}, {by})"
         case _ if name in _PERCENTILES:
             return _hint_percentile(call)
+        case _ if (percent := re.fullmatch(r"(?:p|perc|percentile_?)(\d\d?)", name)):
+            return f"write quantile({_window_in(call)}, {int(percent[1]) / 100:g})"
         case _:
             pass
-    plain = name.removeprefix("rolling_").removeprefix("moving_").removeprefix("mov")
+    plain = re.sub(r"^(rolling_|moving_|mov)|_over_time$", "", name)
     if plain != name or name in _ROLLING:
         here = FUNCTIONS_ELSEWHERE.get(plain, "").removeprefix("write ")
         reduction = _ROLLING.get(name) or here or plain
@@ -93,6 +95,22 @@ def _with_arguments(hint: str, call: syntax.CallExpression) -> str:
             return re.sub(r"(?<![~\w.])x(?![\w:])", lambda _: text, hint)
         case _:
             return hint
+
+
+def hint_each_window(call: syntax.CallExpression) -> str:
+    """Hint how a call of values is written that has windows among them."""
+    name = call.callee.text
+    values = [quote(argument, "...") for argument in call.arguments]
+    reduced = [
+        f"{name}({value})" if is_window(argument) else value
+        for argument, value in zip(call.arguments, values, strict=True)
+    ]
+    return f"write {name}({', '.join(reduced)})"
+
+
+def is_window(argument: syntax.Expr) -> bool:
+    """Tell whether an argument is a window."""
+    return isinstance(argument, syntax.Ref) and argument.stop is not None
 
 
 def hint_count(call: syntax.CallExpression) -> str:
@@ -157,14 +175,39 @@ def _hint_shift(call: syntax.CallExpression, sign: str) -> str:
 
 def _hint_percentile(call: syntax.CallExpression) -> str:
     """Hint at the quantile of a call's window, at its own share or percentage."""
-    windows = [x for x in call.arguments if isinstance(x, syntax.Ref) and x.stop]
     numbers = [x for x in call.arguments if isinstance(x, syntax.Number)]
-    window = quote(windows[0], _WINDOW) if windows else _WINDOW
+    window = _window_in(call)
     share = "0.9"
     if numbers:
         percent = numbers[0].value > 1
         share = f"{numbers[0].value / 100:g}" if percent else quote(numbers[0], share)
     return f"write quantile({window}, {share})"
+
+
+def _window_in(call: syntax.CallExpression) -> str:
+    """Quote a call's first window, or show one."""
+    windows = filter(is_window, call.arguments)
+    return next((quote(window, _WINDOW) for window in windows), _WINDOW)
+
+
+def hint_length_after(call: syntax.CallExpression) -> str:
+    """Hint at an object and a length, for a call that has a window of them instead."""
+    match call.arguments:
+        case [syntax.Ref(start=start, stop=stop)] if start is not None:
+            length = _length(call, "") or _length_of(start if stop else None)
+            wanted = f"{call.callee.text}(~{_object(call)}, {length})"
+            return f"write {wanted}" if length else ""
+        case _:
+            return ""
+
+
+def _length_of(start: syntax.Expr | None) -> str:
+    """Quote how long before the present a window starts, where it says so."""
+    match start:
+        case syntax.InfixOperation(op="-", right=length):
+            return quote(length, "")
+        case _:
+            return ""
 
 
 def _object(call: syntax.CallExpression) -> str:
@@ -184,6 +227,8 @@ def _object_in(arguments: Sequence[syntax.Expr]) -> str:
 def _length(call: syntax.CallExpression, otherwise: str = "10") -> str:
     """Find the number or duration among a call's arguments, or `otherwise`."""
     for argument in call.arguments:
+        if isinstance(argument, syntax.Ref) and argument.stop is None:
+            argument = argument.start or argument  # `~x[10s]`, as in PromQL
         if isinstance(argument, syntax.Number | syntax.DurationLiteral):
             return quote(argument, otherwise)
     return otherwise

@@ -60,7 +60,7 @@ def hint_window(ref: syntax.Ref, time: str) -> str:
 def hint_shift(expr: syntax.Expr, time: str) -> str:
     """Hint how a time is shifted that is not the time variable and a constant."""
     match expr:
-        case syntax.Number(value=0):
+        case syntax.Number(value=0) | syntax.DurationLiteral(nanoseconds=0):
             return f"write {time}, or {time} - 10; -∞ is all the past"
         case syntax.Number(value=int(count)) if count < 0:  # in Python
             return f"write {time} - {-count}, or last {-count} for rows"

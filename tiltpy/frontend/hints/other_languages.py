@@ -4,7 +4,8 @@ Each table maps their spelling to a hint.
 """
 
 _AMONG = 'write x in ("view", "click")'
-_PREVIOUS = "write ~x[t - 10], the value 10 ticks before"
+_PREVIOUS = "write ~x[last : <t], the row before, or ~x[t - 10], the value then"
+_NEXT = "write ~x[<t : next], the next row, or ~x[t + 10], the value then"
 _OTHERWISE = "write x != φ ? x : otherwise"
 _CHOICE = "write condition ? value : otherwise"
 _EXISTS = "write x == φ or x != φ"
@@ -106,8 +107,11 @@ METHODS_ELSEWHERE = {
          "window"), _WINDOWED,
     ),
     **dict.fromkeys(("groupby", "group_by", "over", "partition_by"), _KEYED),
-    **dict.fromkeys(("shift", "lag", "lead"), _PREVIOUS),
-    "diff": "write ~x[t] - ~x[t - 10]",
+    **dict.fromkeys(("shift", "lag"), _PREVIOUS),
+    "lead": _NEXT,
+    "diff": "write ~x[t] - ~x[last : <t]",
+    **dict.fromkeys(("alias", "rename", "assign", "with_columns"),
+        "a value has the name of its object: ~y[t] = ..."),
     **dict.fromkeys(("fillna", "fill_null"), _OTHERWISE),
     **dict.fromkeys(("isna", "isnull", "is_null", "notna", "is_not_null"), _EXISTS),
     **dict.fromkeys(("astype", "cast"), _CAST),
@@ -133,6 +137,12 @@ ANALYSES_ELSEWHERE = {
         "savgol_filter", "kalman"), _FILTER),
     **dict.fromkeys(("histogram", "hist", "bin", "binned", "width_bucket"),
         "count each bin: count(v for v in ~x[t - 10 : t] if v < 5)"),
+    "histogram_quantile": "write quantile(~x[t - 10 : t], 0.9) of the rows themselves",
+    **dict.fromkeys(("absent", "absent_over_time"),
+        "write ~x[t] == φ, or count(~x[t - 10 : t]) == 0"),
+    **dict.fromkeys(("predict_linear", "holt_winters", "double_exponential_smoothing"),
+        "fit a line by slope and intercept, or smooth by ema(~x, 0.2)"),
+    "irate": "write rate(~x, 10s), over a short window",
     **dict.fromkeys(("entropy", "gini"),
         "write a reduction of your own, or modes(~x[t - 10 : t], 3) for the counts"),
     **dict.fromkeys(("hash", "md5", "sha1", "crc32"),

@@ -4,6 +4,7 @@ Each rule looks at the token that does not fit and at the few around it, and giv
 hint, or nothing. Most of them know what other languages write.
 """
 
+import re
 from collections.abc import Callable
 
 from tiltpy.frontend.hints.declarations import hint_declaration
@@ -291,10 +292,23 @@ def _neighbours(position: ParsePosition) -> str:
     if words[-1:] == [")"] and len(words) > 2 and words[-3] == "(":
         return f"write {words[-2]}(...), like a call"
     if position.token.kind in ("word", "number", "open", "string") and position.before:
-        return "an operator is missing before it"
+        return _missing_operator(position)
     if position.text == ":":
         return "`:` stands in c ? a : b, and in windows ~x[t - 10 : t]"
     return ""
+
+
+def _missing_operator(position: ParsePosition) -> str:
+    """Hint at a comment or a call, of which neighbours without an operator are part."""
+    text, previous, following = position.text, position.previous(), position.next()
+    line = position.source.text[: position.token.start].rpartition("\n")[2]
+    if re.search(r"(//|--)\s*\w+\s*$", line):
+        return "a comment starts with #"
+    if text.startswith("~") and previous.isidentifier():  # as kdb has it
+        return f"write {previous}({text}), like a call"
+    if following.startswith("~") and previous[:1].isdecimal() and text.isidentifier():
+        return f"write {text}({following}, {previous}), like a call"
+    return "an operator is missing before it"
 
 
 _RULES: tuple[Callable[[ParsePosition], str], ...] = (

@@ -5,10 +5,16 @@ Operands may still be untyped, and a broken rule is a `QueryError`, as in
 """
 
 from collections.abc import Sequence
+from functools import partial
 from math import isnan, trunc
 
-from tiltpy.errors import QueryError
-from tiltpy.ir.construct.operators import float_of, is_bare_phi, require_number
+from tiltpy.errors import QueryError, collect_errors
+from tiltpy.ir.construct.operators import (
+    float_of,
+    is_bare_phi,
+    require_number,
+    require_own_number,
+)
 from tiltpy.ir.construct.strings import read_number
 from tiltpy.ir.construct.ticks import ticks_cast
 from tiltpy.ir.construct.widening import (
@@ -50,6 +56,9 @@ def call(function: str, arguments: Sequence[Expr], span: Span) -> Expr:
     rule = FUNCTIONS[function]
     if rule.arity == 2:
         arguments = beside_times(*arguments)
+    collect_errors(
+        partial(require_own_number, argument, f"{function}()") for argument in arguments
+    )
     scalar = common_type(arguments, span)
     if function_takes(rule, scalar):
         return Call(function, tuple(adapt(a, scalar) for a in arguments), scalar, span)

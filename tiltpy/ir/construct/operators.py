@@ -5,7 +5,10 @@ rules of the language reference, and raises a `QueryError` where they are broken
 `functions.py`, `structs.py` and `reductions.py`. Times and durations are in `ticks.py`.
 """
 
-from tiltpy.errors import QueryError
+from collections.abc import Callable
+from functools import partial
+
+from tiltpy.errors import QueryError, QueryErrors, collect_errors
 from tiltpy.ir.construct.literals import (
     LIMIT,
     fold_arithmetic,
@@ -76,7 +79,7 @@ def unary(op: UnaryOp, operand: Expr, span: Span) -> Expr:
 def binary(op: BinaryOp, left: Expr, right: Expr, span: Span) -> Expr:
     """Make `left op right`, with the operands widened to one type."""
     if op in LOGICAL:
-        sides = _bool(left, f"`{op}`"), _bool(right, f"`{op}`")
+        sides = check_sides(lambda side: _bool(side, f"`{op}`"), left, right)
         return Binary(op, *sides, BOOL, span)
     if op in COMPARISON:
         return _comparison(op, *beside_times(left, right), span)
@@ -112,11 +115,10 @@ def _finish_both(left: Expr, right: Expr, scalar: Scalar) -> tuple[Expr, Expr]:
 
 
 def _arithmetic(op: BinaryOp, left: Expr, right: Expr, span: Span) -> Expr:
+    check_sides(lambda side: require_own_number(side, f"`{op}`"), left, right)
     scalar = common_type([left, right], span)
     if is_bare_phi(left) and is_bare_phi(right):
         return left
-    for side in (left, right):
-        require_number(scalar, side, f"`{op}`")
     if is_untyped(scalar) and isinstance(left, Const) and isinstance(right, Const):
         value = fold_arithmetic(op, left.number, right.number, span)
         if value is not None:
@@ -129,6 +131,24 @@ def _arithmetic(op: BinaryOp, left: Expr, right: Expr, span: Span) -> Expr:
 def float_of(scalar: Scalar) -> Scalar:
     """Find the type that `/` and the functions of floats make of another number's."""
     return FLOAT_LITERAL if is_untyped(scalar) else F64
+
+
+def check_sides(check: Callable[[Expr], Expr], left: Expr, right: Expr) -> list[Expr]:
+    """Check both sides of an operator; if both have the same fault, say it once."""
+    try:
+        return collect_errors(partial(check, side) for side in (left, right))
+    except QueryErrors as both:
+        if len({error.message for error in both.errors}) == 1:
+            raise both.errors[0] from None
+        raise
+
+
+def require_own_number(operand: Expr, what: str) -> Expr:
+    """Refuse an operand of `what` that is no number, time, duration or φ by itself."""
+    scalar = common_type([operand], operand.span)
+    if not scalar.is_temporal:
+        require_number(scalar, operand, what)
+    return operand
 
 
 def require_number(scalar: Scalar, operand: Expr, what: str) -> None:
