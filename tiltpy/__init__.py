@@ -136,7 +136,11 @@ def __getattr__(name: str) -> object:
         globals()[name] = value
         return value
     if name != "__version__":
+        from tiltpy.frontend.hints.python import hint_attribute  # noqa: PLC0415 - late
+
         message = f"module 'tiltpy' has no attribute '{name}'"
+        if hint := hint_attribute(name):
+            message += f"; {hint}"
         raise AttributeError(message, name=name, obj=_sys.modules[__name__])
     from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 - late
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Literal
+from typing import Literal, NoReturn
 
+from tiltpy.errors import ArgumentError
 from tiltpy.lean_dataclass import dataclass
 from tiltpy.source import UNKNOWN, Span
 from tiltpy.visible import format_name
@@ -34,6 +35,10 @@ class Scalar:
         return self.name
 
     __repr__ = __str__
+
+    def __call__(self, *_: object) -> NoReturn:
+        message = f"{self.name} is a type; write tilt.cast(x, tilt.{self.name})"
+        raise ArgumentError(message)
 
     @property
     def is_integer(self) -> bool:

@@ -112,7 +112,7 @@ METHODS_ELSEWHERE = {
     "diff": "write ~x[t] - ~x[last : <t]",
     **dict.fromkeys(("alias", "rename", "assign", "with_columns"),
         "a value has the name of its object: ~y[t] = ..."),
-    **dict.fromkeys(("fillna", "fill_null"), _OTHERWISE),
+    **dict.fromkeys(("fillna", "fill_null", "coalesce", "ifnull", "nvl"), _OTHERWISE),
     **dict.fromkeys(("isna", "isnull", "is_null", "notna", "is_not_null"), _EXISTS),
     **dict.fromkeys(("astype", "cast"), _CAST),
     **dict.fromkeys(("isin", "is_in"), _AMONG),

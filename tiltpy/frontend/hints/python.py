@@ -4,7 +4,10 @@ import re
 from collections.abc import Callable
 
 from tiltpy.errors import QueryError, QueryErrors
-from tiltpy.frontend.hints.other_languages import FUNCTIONS_ELSEWHERE
+from tiltpy.frontend.hints.other_languages import (
+    FUNCTIONS_ELSEWHERE,
+    METHODS_ELSEWHERE,
+)
 from tiltpy.ops import FUNCTIONS, REDUCTIONS, STRING_FUNCTIONS
 from tiltpy.source import Span
 
@@ -12,6 +15,9 @@ _CHAIN = re.compile(r"[^<>=!&|]+(<=?|>=?)[^<>=!&|]+(<=?|>=?)[^<>=!&|]+")
 _TYPES = {float: "tilt.f64", int: "tilt.i64", bool: "tilt.bool"}
 _Rules = tuple[tuple[str, str], ...]
 _HINTS: _Rules = (
+    (r"^write ([^?]+) \? ([^?:]+) : φ$", r"write when(\1, \2)"),
+    (r"^write ([^?]+) \? ([^?:]+) : ([^?:]+)$", r"write when(\1, \2, \3)"),
+    (r" in \((.+)\)$", r".is_in([\1])"),
     (r"distinct ~(\w+)\[\w+\] = \.\.\.", r'define("\1", t, ..., distinct=True)'),
     (r"~(\w+)\[\w+\] = \.\.\.", r'define("\1", t, ...)'),
     (r"~(?=\w)", ""),
@@ -72,9 +78,16 @@ def _translate(text: str, rules: _Rules) -> str:
 def no_truth(span: Span) -> QueryError:
     """Make the error that Python asks an expression whether it is true."""
     text = _quote(span)
-    built_in = re.match(r"(min|max|sorted)\(", text)
-    if built_in is not None:
-        hint = f"write tilt.{built_in[1].replace('sorted', 'quantile')}(...)"
+    called = _find_called(text).replace("sorted", "quantile")
+    if not text:
+        hint = (
+            "write when(c, a, b) for if, & | ~ for and or not, x.is_in([...]) for in, "
+            "tilt.max(a, b) for max(a, b)"
+        )
+    elif called in FUNCTIONS or called in REDUCTIONS:
+        hint = f"write tilt.{called}(...)"
+    elif re.search(r"\bin [(\[{]", text):
+        hint = "write x.is_in([...]) for x in [...]"
     elif re.search(r"\band\b", text):
         hint = "write (a) & (b) for a and b"
     elif re.search(r"\bor\b", text):
@@ -93,16 +106,13 @@ def no_truth(span: Span) -> QueryError:
 
 def no_value(what: str, span: Span) -> QueryError:
     """Make the error that Python asks an expression for its values."""
-    text = _quote(span)
-    called = re.match(r"(?:\w+\.)*(\w+)\(", text)
-    name = "" if called is None else called[1]
-    here = FUNCTIONS_ELSEWHERE.get(name, "").removeprefix("write ") or name
+    here = _find_called(_quote(span))
     if here in ("f64", "i64"):
         hint = f"write tilt.cast(..., tilt.{here})"
     elif here in FUNCTIONS or here in REDUCTIONS:
         hint = f"write tilt.{here}(...)"
     else:
-        hint = "reduce a window, like tilt.sum(...)"
+        hint = "functions are tilt's, like tilt.sqrt(...), tilt.sum(...) of a window"
     return QueryError(
         "E0201", f"an expression has no {what} while the query is written", span, hint
     )
@@ -110,14 +120,50 @@ def no_value(what: str, span: Span) -> QueryError:
 
 def no_method(name: str, span: Span) -> QueryError:
     """Make the error that a field is called."""
-    here = FUNCTIONS_ELSEWHERE.get(name, "").removeprefix("write ") or name
+    if not name:
+        hint = "write x[t] for the value at a time, x[a:b] for a window"
+        return QueryError("E0207", "an expression is no function", span, hint)
+    elsewhere = METHODS_ELSEWHERE.get(name, FUNCTIONS_ELSEWHERE.get(name, ""))
+    here = elsewhere.removeprefix("write ") or name
     if here in REDUCTIONS:
         hint = f"write tilt.{here}(window)"
     elif here in {*FUNCTIONS, *STRING_FUNCTIONS}:
         hint = f"write tilt.{here}(...)"
+    elif elsewhere:
+        hint = translate_hint(elsewhere)
     else:
         hint = "functions come before what they take, like tilt.mean(window)"
     return QueryError("E0207", f"`.{name}` is a field here, no method", span, hint)
+
+
+def no_array(function: str, span: Span) -> QueryError:
+    """Make the error that a function of numpy is given an expression."""
+    here = _find_called(f"{function}(")
+    hint = "functions are tilt's, like tilt.sqrt(...), tilt.sum(...) of a window"
+    if here in REDUCTIONS and here not in FUNCTIONS:
+        hint = f"write tilt.{here}(window)"
+    elif here in FUNCTIONS:
+        hint = f"write tilt.{here}(...)"
+    elif function in METHODS_ELSEWHERE:
+        hint = translate_hint(METHODS_ELSEWHERE[function])
+    message = f"numpy's {function} takes arrays, and an expression has no values yet"
+    return QueryError("E0201", message, span, hint)
+
+
+def hint_attribute(name: str) -> str:
+    """Hint at what tilt calls a function that others call `name`, or nothing."""
+    hint = FUNCTIONS_ELSEWHERE.get(name, METHODS_ELSEWHERE.get(name, ""))
+    here = hint.removeprefix("write ")
+    if here in FUNCTIONS or here in REDUCTIONS:
+        return f"write tilt.{here}"
+    return translate_hint(hint)
+
+
+def _find_called(text: str) -> str:
+    """Find the function that a text calls, as it is called here."""
+    called = re.match(r"(?:\w+\.)*(\w+)\(", text)
+    name = "" if called is None else called[1]
+    return FUNCTIONS_ELSEWHERE.get(name, "").removeprefix("write ") or name
 
 
 def no_type(value: object, span: Span) -> QueryError:

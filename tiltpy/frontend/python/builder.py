@@ -320,11 +320,7 @@ def write_program(*outputs: Object, unit: Unit | None = None) -> syntax.Program:
         raise TiltError("a query has at least one output")
     for output in outputs:
         if not isinstance(output, Object):
-            kind = "a list" if isinstance(output, list | tuple) else repr(output)
-            raise ArgumentError(
-                f"an output is a temporal object made by define(), found {kind}"
-                + ("; write compile(a, b)" if kind == "a list" else "")
-            )
+            raise _no_output(output)
         if isinstance(output._declaration.statement, syntax.InputStatement):  # noqa: SLF001
             raise QueryError(
                 "E0114",
@@ -341,6 +337,22 @@ def write_program(*outputs: Object, unit: Unit | None = None) -> syntax.Program:
     names = tuple(syntax.Word(name, span) for name in distinct)
     statements.append(syntax.OutputStatement(names))
     return syntax.Program(tuple(statements), span)
+
+
+def _no_output(value: object) -> ArgumentError:
+    """Make the error that an output is no object."""
+    kind, hint = repr(value), ""
+    match value:
+        case list() | tuple():
+            kind, hint = "a list", "; write compile(a, b)"
+        case str():
+            kind, hint = "a text", "; write parse(...), or load(...) for a file"
+        case Expression():
+            hint = '; write compile(define("out", t, ...))'
+        case _:
+            pass
+    message = f"an output is a temporal object made by define(), found {kind}{hint}"
+    return ArgumentError(message)
 
 
 def _reachable(outputs: Sequence[Declaration]) -> list[Declaration]:

@@ -10,14 +10,14 @@ from datetime import date, timedelta
 from functools import partial
 from itertools import islice
 from numbers import Integral, Real
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 
 from tiltpy.argument_checks import check_argument
 from tiltpy.errors import QueryError, TiltError
 from tiltpy.frontend.hints.misplaced import too_deep
-from tiltpy.frontend.hints.python import no_method, no_truth, no_value
+from tiltpy.frontend.hints.python import no_array, no_method, no_truth, no_value
 from tiltpy.frontend.python.caller_span import caller_span
 from tiltpy.frontend.surface import syntax
 from tiltpy.frontend.surface.durations import from_timedelta
@@ -222,6 +222,20 @@ class Expression:
         scale: float = 10.0**digits
         return call("round", self * scale) / scale
 
+    def __array_ufunc__(
+        self, ufunc: np.ufunc, method: str, *inputs: object, **_: object
+    ) -> "Expression":
+        operator = _OPERATORS.get(ufunc.__name__)
+        if operator is None or method != "__call__":
+            raise no_array(ufunc.__name__, caller_span())
+        left, right = inputs
+        if operator == "**":
+            return call("pow", left, right)
+        return binary(operator, left, right)
+
+    def __array_function__(self, function: Callable[..., object], *_: object) -> None:
+        raise no_array(function.__name__, caller_span())
+
     def __call__(self, *_: object, **__: object) -> "Expression":
         member = self.syntax
         name = member.name.text if isinstance(member, syntax.Member) else ""
@@ -240,6 +254,14 @@ class Expression:
     def __repr__(self) -> str:
         return format_syntax(self.syntax)
 
+
+_OPERATORS: dict[str, BinaryOp | Literal["**"]] = {
+    "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "floor_divide": "//",
+    "remainder": "%", "less": "<", "less_equal": "<=", "greater": ">",
+    "greater_equal": ">=", "equal": "==", "not_equal": "!=", "power": "**",
+    "bitwise_and": "&&", "bitwise_or": "||",
+}  # fmt: skip
+"""What numpy calls the operators, which it asks for beside a scalar of its own."""
 
 Value = Expression | float | bool | str | timedelta | date | np.generic
 """Anything that reads as a value: a string is one, but in place of a time a duration,

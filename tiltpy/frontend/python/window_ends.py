@@ -18,6 +18,7 @@ from tiltpy.frontend.python.caller_span import caller_span
 from tiltpy.frontend.python.expressions import Expression, Value, combine
 from tiltpy.frontend.python.times import lift_time
 from tiltpy.frontend.surface import syntax
+from tiltpy.messages import nearest_spelling
 from tiltpy.source import Span
 
 if TYPE_CHECKING:
@@ -90,6 +91,8 @@ def _hint_text(text: str) -> str:
             return f"write tilt.last_rows({count})"
         case [("since" | "after") as word, *_]:
             return f"write tilt.{word}(c), where c is an object of bools"
+        case [word] if (nearest := nearest_spelling(word, WORDS)):
+            return f'did you mean "{nearest}"?'
         case _:
             return translate_hint(hint_end(text, "t"))
 

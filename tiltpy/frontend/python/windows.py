@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import timedelta
 
 from tiltpy.errors import QueryError
 from tiltpy.frontend.python.caller_span import caller_span
@@ -62,6 +63,8 @@ def filter_element(name: str, x: Value, where: Value | None) -> Expression:
         span = caller_span()
         if not isinstance(where, Expression | bool):
             hint = f"write ddof={where}" if rule and rule.ddof else "like w > 0"
+            if isinstance(where, str | timedelta):
+                hint = f'a length is that of a window: {name}(x[t - "{where}" : t])'
             message = f"`where` is a condition, not {where!r}"
             raise QueryError("E0206", message, span, hint)
         condition = lift(where)
