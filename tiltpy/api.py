@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from functools import wraps
+from collections.abc import Iterable, Iterator, Mapping
+from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from tiltpy.argument_checks import check_argument, check_path, refusal
 from tiltpy.compiler import parsed_queries
@@ -21,12 +21,12 @@ from tiltpy.compiler.templates import ProgramTemplate, QueryTemplate, TextTempla
 from tiltpy.errors import ArgumentError, TiltError
 from tiltpy.frontend.python import builder
 from tiltpy.frontend.surface.query_files import read_query
-from tiltpy.ingress import read_ways
+from tiltpy.ingress import ingress, read_ways
 from tiltpy.ir.nodes import Query
 from tiltpy.memory_sizes import size_of
 from tiltpy.prepared_query import PreparedQuery
 from tiltpy.progress.progress_bar import RunProgress
-from tiltpy.run_arguments import RunMethod, read_options
+from tiltpy.run_arguments import RunMethod, inputs_by_name, read_options
 from tiltpy.runtime.execution.run_options import Progress
 from tiltpy.runtime.results.key_columns import Order
 from tiltpy.runtime.results.result import Result
@@ -37,8 +37,6 @@ from tiltpy.visible import escape_lines
 if TYPE_CHECKING:
     from tiltpy.live_session import LiveSession
 
-P = ParamSpec("P")
-T = TypeVar("T")
 RUN = RunMethod(
     "run",
     (
@@ -48,7 +46,12 @@ RUN = RunMethod(
 )  # fmt: skip
 STREAM_OPTIONS = "start", "end", "params", "workers", "chunk", "memory", "progress"
 STREAM, RUN_TO = (RunMethod(name, STREAM_OPTIONS) for name in ("stream", "run_to"))
-LIVE = RunMethod("live", ("start", "params", "workers", "resume"))
+LIVE = RunMethod(
+    "live",
+    ("start", "params", "workers", "resume"),
+    "tilt.ingress({}=...)",
+    tuple(signature(ingress).parameters),
+)
 READ_INPUTS = RunMethod("read_inputs", ("start", "end", "params", "allow_sort"))
 ORDERS = get_args(Order)
 Format = Literal["stages", "live", "tree", "json", "dot", "mermaid", "svg"]
@@ -62,29 +65,9 @@ MEMORY = "256MB"
 """Memory of a streamed run, where the caller does not say."""
 
 
-def _inputs_by_name(
-    positional: int,
-) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Make methods refuse frames without names, with a way out.
-
-    `positional` counts the arguments without a name that a method takes, `self` too.
-    """
-
-    def decorate(method: Callable[P, T]) -> Callable[P, T]:
-        @wraps(method)
-        def call(*arguments: P.args, **named: P.kwargs) -> T:
-            if len(arguments) > positional:
-                query = cast("CompiledQuery", arguments[0])
-                first = next(iter(query.inputs), "x")
-                raise ArgumentError(
-                    f"{method.__name__}() takes each input by name: "
-                    f"{method.__name__}({'..., ' * (positional - 1)}{first}=frame)"
-                )
-            return method(*arguments, **named)
-
-        return call
-
-    return decorate
+def _list_inputs(query: CompiledQuery) -> Iterable[str]:
+    """List the names of the inputs of a query."""
+    return query.inputs
 
 
 class CompiledQuery:
@@ -180,8 +163,19 @@ class CompiledQuery:
         return frozenset(text for each in compilers for text in each.kernels())
 
     def _with(
-        self, params: Mapping[str, object] | None, method: RunMethod
+        self,
+        params: Mapping[str, object] | None,
+        method: RunMethod,
+        inputs: Mapping[str, object],
     ) -> PreparedQuery:
+        """Find the query of a run by its parameters; none of them is an input."""
+        unknown = inputs.keys() - {declared.name for declared in self.query.inputs}
+        for name in sorted(unknown & self.params.keys() if unknown else ()):
+            value = inputs[name] if isinstance(inputs[name], str | int) else "..."
+            raise ArgumentError(
+                f"{method.name}(): '{name}' is a parameter; give it as "
+                f"params={{'{name}': {value!r}}}"
+            )
         if params is None:
             return self._prepared
         for declared in self.query.inputs:  # `params` may be a frame of one
@@ -195,7 +189,7 @@ class CompiledQuery:
     # jedi (IPython, JupyterLab) completes none of `**options: Unpack[...]`, and mypy
     # would refuse the inputs, whose names are the query's.
 
-    @_inputs_by_name(1)
+    @inputs_by_name(1, _list_inputs)
     def run(
         self,
         *,
@@ -244,7 +238,7 @@ class CompiledQuery:
         if order not in ORDERS:
             message = f"order={order!r}: expected 'key' or 'time'"
             raise refusal(message, is_of_type=isinstance(order, str))
-        query = self._with(params, RUN)
+        query = self._with(params, RUN, inputs)
         request, frames = query.arguments.read(start, end, inputs, RUN)
         with RunProgress(progress) as bar:
             options = read_options(
@@ -259,7 +253,7 @@ class CompiledQuery:
                 frames, request, options, order, check_reductions=check_reductions
             )
 
-    @_inputs_by_name(1)
+    @inputs_by_name(1, _list_inputs)
     def stream(
         self,
         *,
@@ -274,8 +268,8 @@ class CompiledQuery:
     ) -> Iterator[Result]:
         """Compute the outputs piece by piece, over inputs larger than memory.
 
-        An input is a `scan_parquet(...)`; an iterator of frames, a reader of record
-        batches, anything with `__arrow_c_stream__`, plain or in `bind(...)`; or
+        An input is a `scan_parquet(...)`; an iterator or a list of frames, a reader of
+        record batches, anything with `__arrow_c_stream__`, plain or in `bind(...)`; or
         `sampled(...)` of an iterator of arrays. It is read once, and must be in order
         of time. The pieces are results like that of `run`, one at least: their tables,
         one after the other, are the rows of `run`.
@@ -288,7 +282,7 @@ class CompiledQuery:
         many there are, as far as tables and `scan_parquet` know. The rest is as in
         `run`; a warning comes after the last piece.
         """
-        query = self._with(params, STREAM)
+        query = self._with(params, STREAM, inputs)
         request, frames = query.arguments.read(start, end, inputs, STREAM)
         bar = RunProgress(progress)
         options = read_options(
@@ -296,7 +290,7 @@ class CompiledQuery:
         )
         return bar.around(query.stream(frames, request, options, size_of(memory)))
 
-    @_inputs_by_name(2)
+    @inputs_by_name(2, _list_inputs)
     def run_to(
         self,
         path: str | Path | Mapping[str, str | Path],
@@ -325,7 +319,7 @@ class CompiledQuery:
         else:
             known = self._quoted_outputs()
             raise TiltError(f"the outputs are {known}; give a path for each by name")
-        query = self._with(params, RUN_TO)
+        query = self._with(params, RUN_TO, inputs)
         request, frames = query.arguments.read(start, end, inputs, RUN_TO)
         bar = RunProgress(progress)
         options = read_options(
@@ -341,7 +335,7 @@ class CompiledQuery:
         with bar:
             return write_results(results, targets)
 
-    @_inputs_by_name(1)
+    @inputs_by_name(1, _list_inputs, "tilt.ingress(...)")
     def live(
         self,
         *,
@@ -363,15 +357,15 @@ class CompiledQuery:
         """
         from tiltpy.live_session import LiveSession  # noqa: PLC0415 - late
 
-        query = self._with(params, LIVE)
+        query = self._with(params, LIVE, inputs)
         request, given = query.arguments.read(start, None, inputs, LIVE)
         options = read_options(
             query.needed.unit, workers or 1, None, query.options.costs
         )
         unit = query.needed.unit
         ways = read_ways([each.name for each in query.needed.inputs], given)
-        ingress = {name: way.options(unit) for name, way in ways.items()}
-        engine = query.live(ingress, request, options)
+        admitted = {name: way.options(unit) for name, way in ways.items()}
+        engine = query.live(admitted, request, options)
         if resume is not None:
             from tiltpy.engines.live.saved_session import (  # noqa: PLC0415 - late
                 restore_session,
@@ -381,7 +375,7 @@ class CompiledQuery:
             restore_session(engine, resume)
         return LiveSession(engine)
 
-    @_inputs_by_name(1)
+    @inputs_by_name(1, _list_inputs)
     def read_inputs(
         self,
         *,
@@ -396,7 +390,7 @@ class CompiledQuery:
         Where events overlap, a snapshot is that of the event that started last. Made to
         be drawn above the outputs: `result.plot(inputs=query.read_inputs(x=frame))`.
         """
-        query = self._with(params, READ_INPUTS)
+        query = self._with(params, READ_INPUTS, inputs)
         seen = query.returning_inputs(inputs)
         request, frames = seen.arguments.read(start, end, inputs, READ_INPUTS)
         options = read_options(

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from tiltpy.argument_checks import check_argument
-from tiltpy.errors import TiltError
+from tiltpy.errors import ArgumentError, TiltError
 from tiltpy.frontend.surface import syntax
 from tiltpy.inputs import BoundFrame, bind
 from tiltpy.lean_dataclass import dataclass
 from tiltpy.lifetimes import Lifetime
+from tiltpy.messages import article
 from tiltpy.run_arguments import in_ticks
 from tiltpy.runtime.arrivals.ingress_options import (
     LATE_POLICIES,
@@ -87,10 +88,17 @@ def read_ways(
     names: Iterable[str], arguments: Mapping[str, object]
 ) -> dict[str, Ingress]:
     """Read how rows of inputs come in: by name, each by default as `ingress()` says."""
-    ways = {}
-    for name in names:
-        way = arguments.get(name, ingress())
-        check_argument(name, way, Ingress, "ingress(...)")
-        assert isinstance(way, Ingress)
-        ways[name] = way
-    return ways
+    return {
+        name: _check_ingress(name, arguments.get(name, ingress())) for name in names
+    }
+
+
+def _check_ingress(name: str, value: object) -> Ingress:
+    if isinstance(value, Ingress):
+        return value
+    wanted = 'tilt.ingress(...), like tilt.ingress(reorder="3s")'
+    if hasattr(value, "__arrow_c_stream__"):
+        wanted = f"tilt.ingress(...), and rows later, by push({name}=frame)"
+    raise ArgumentError(
+        f"{name}: expected {wanted}, found {article(type(value).__name__)}"
+    )

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from tiltpy.engines.live.saved_session import look_ahead, save_session
 from tiltpy.engines.live.session import LiveEngine, SessionStep
-from tiltpy.errors import ArgumentError, TiltError, UnknownArgumentError
+from tiltpy.errors import ArgumentError, DataError, TiltError, UnknownArgumentError
 from tiltpy.forks import ForkSafe, cached_property
+from tiltpy.inputs import BoundFrame
 from tiltpy.messages import closest
-from tiltpy.run_arguments import in_ticks
+from tiltpy.run_arguments import in_ticks, inputs_by_name
 from tiltpy.runtime.arrivals.live_source import Counts
 from tiltpy.runtime.results.output_table import OutputTable
 from tiltpy.runtime.results.result import unknown_output
@@ -139,10 +140,11 @@ class Update(Mapping[str, OutputUpdate]):
     def late(self) -> dict[str, Any]:
         """The late rows of inputs with `late="side"`, a pyarrow table for each.
 
+        It is empty where none were late, and absent before the input had a frame.
         Besides their columns they have `row`, the number of the row among all that the
         input was given, and `late_by`, in ticks.
         """
-        late = self._step.late
+        late = {**self._engine.no_late_rows(), **self._step.late}
         return {name: rows.table() for name, rows in late.items()}
 
     @cached_property
@@ -161,6 +163,11 @@ class Update(Mapping[str, OutputUpdate]):
         return f"<update {', '.join(map(repr, self._outputs.values()))}>"
 
 
+def _list_inputs(session: LiveSession) -> Iterable[str]:
+    """List the names of the inputs of a session."""
+    return session.counts
+
+
 class LiveSession(ForkSafe):
     """A query that is given rows as they come; made by `CompiledQuery.live`.
 
@@ -175,6 +182,7 @@ class LiveSession(ForkSafe):
         self._unit = engine.query.unit
         self._closed: str | None = None
 
+    @inputs_by_name(1, _list_inputs)
     def push(self, /, **frames: object) -> Update:
         """Take frames of some inputs by name, all or nothing.
 
@@ -183,8 +191,14 @@ class LiveSession(ForkSafe):
         a NumPy array or of pandas, must be copied before. Raises `DataError` where a
         frame does not fit; the session is then as it was.
         """
-        for name in frames:
+        for name, frame in frames.items():
             self._check_input("push", name)
+            if isinstance(frame, BoundFrame):
+                raise DataError(
+                    "found bind(...); push the frame itself, and give what bind says "
+                    f"to live(): live({name}=tilt.ingress(...))",
+                    input=name,
+                )
         return self._call("push", lambda: self._engine.push(frames))
 
     def advance(self, to: Moment | None = None, /, **inputs: Moment) -> Update:

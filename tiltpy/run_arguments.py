@@ -1,6 +1,8 @@
 """Arguments of a run besides the data: checked, and in ticks."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 from tiltpy.argument_checks import check_argument, refusal, whole_number
 from tiltpy.compiler.output_selection import drop_unused_inputs
@@ -15,6 +17,9 @@ from tiltpy.runtime.execution.time_domain import Request, check_request
 from tiltpy.time_literals import Length, Moment, ticks_of, time_of
 from tiltpy.types import Unit
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
 
 @dataclass(frozen=True, slots=True)
 class RunMethod:
@@ -22,6 +27,9 @@ class RunMethod:
 
     name: str
     options: tuple[str, ...] = ()
+    binder: str = "tilt.bind(frame, {}=...)"
+    """What takes the options of a single input, as a pattern for one of them."""
+    input_options: tuple[str, ...] = "time", "lifetime", "column", "order", "by"
 
     def check_free(self, name: str) -> None:
         """Refuse an input or a bound that could not be told from an option."""
@@ -30,6 +38,32 @@ class RunMethod:
                 f"'{name}' is an argument of {self.name}() itself; give it another "
                 "name in the query"
             )
+
+
+def inputs_by_name(
+    positional: int, list_inputs: Callable[[Any], Iterable[str]], value: str = "frame"
+) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Make methods refuse frames without names, with a way out.
+
+    `positional` counts the arguments without a name that a method takes, `self` too;
+    `list_inputs` lists the names of inputs of a `self`, and `value` is what each
+    takes.
+    """
+
+    def decorate(method: Callable[P, T]) -> Callable[P, T]:
+        @wraps(method)
+        def call(*arguments: P.args, **named: P.kwargs) -> T:
+            if len(arguments) > positional:
+                first = next(iter(list_inputs(arguments[0])), "x")
+                raise ArgumentError(
+                    f"{method.__name__}() takes each input by name: "
+                    f"{method.__name__}({'..., ' * (positional - 1)}{first}={value})"
+                )
+            return method(*arguments, **named)
+
+        return call
+
+    return decorate
 
 
 class Arguments:
@@ -87,9 +121,18 @@ class Arguments:
         bounds = run_time_bounds(self._declared)
         for name in arguments:
             if name not in self._inputs and name not in bounds:
-                raise _unknown_argument_error(name, self._inputs, bounds, method)
+                known = [*self._inputs, *bounds]
+                hint = self._hint_option(name, method)
+                raise _unknown_argument_error(name, known, self._inputs, method, hint)
         names = [declared.name for declared in self.needed.inputs]
         return {name: arguments[name] for name in names if name in arguments}
+
+    def _hint_option(self, name: str, method: RunMethod) -> str:
+        """Hint where an argument belongs that is an option of an input, not of all."""
+        if name not in method.input_options:
+            return ""
+        first = next(iter(self._inputs), "x")
+        return f"; it is an option of one: {first}={method.binder.format(name)}"
 
 
 def read_options(
@@ -151,16 +194,20 @@ def _check_positive(name: str, value: object) -> None:
 
 
 def _unknown_argument_error(
-    name: str, inputs: Sequence[str], bounds: Sequence[str], method: RunMethod
+    name: str,
+    known: Sequence[str],
+    inputs: Sequence[str],
+    method: RunMethod,
+    hint: str,
 ) -> UnknownArgumentError:
     """Make the error that an argument is no option, no input and no bound."""
-    nearest = closest(name, [*inputs, *bounds, *method.options])
+    nearest = closest(name, [*known, *method.options])
     listed = ", ".join(inputs) or "none"
-    if nearest in method.options:
+    if nearest in method.options and not hint:
         return UnknownArgumentError(
             f"{method.name}() has no option '{name}'; did you mean {nearest}=...? "
             f"(inputs of the query: {listed})"
         )
-    hint = f"; did you mean {nearest}?" if nearest else ""
+    hint = hint or (f"; did you mean {nearest}?" if nearest else "")
     message = f"the query has no such input; it has {listed}{hint}"
     return UnknownArgumentError(message, input=name)

@@ -84,6 +84,10 @@ def run_live(
         {name: _seconds("idle", wait) for name, wait in (idle or {}).items()},
         {name: _seconds("heartbeat", wait) for name, wait in (heartbeat or {}).items()},
     )
+    check_argument("sources", sources, Mapping, "a dict of sources by input")
+    for option, sinks in (("into", into), ("late", late), ("accepted", accepted)):
+        if sinks is not None:
+            check_argument(option, sinks, Mapping, "a dict of sinks by name")
     destinations = Destinations(into, late or {}, accepted or {})
     output_form = OutputForm(form, early)
     if isinstance(query, LiveSession):

@@ -159,6 +159,15 @@ class LiveEngine:
         }
         return self._step(self._go_on, late)
 
+    def no_late_rows(self) -> dict[str, LateRows]:
+        """Make the late rows of inputs that give theirs back, where there are none."""
+        none = np.empty(0, np.int64)
+        return {
+            name: LateRows(source.reader.pushed.empty_table(), none, none)
+            for name, source in self.sources.items()
+            if source.options.late == "side" and source.is_settled
+        }
+
     def advance(self, promises: Mapping[str, int]) -> SessionStep:
         """Take promises that inputs are complete through times, in ticks."""
         for name, time in promises.items():

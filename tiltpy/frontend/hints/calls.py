@@ -63,7 +63,7 @@ def hint_callee(call: syntax.CallExpression, known: Sequence[str]) -> str:
             return f"write returns(~{ref}, {by})"
         case _ if name in _PERCENTILES:
             return _hint_percentile(call)
-        case _ if (percent := re.fullmatch(r"(?:p|perc|percentile_?)(\d\d?)", name)):
+        case _ if percent := re.fullmatch(r"(?:p|perc|percentile_?)(\d\d?)", name):
             return f"write quantile({_window_in(call)}, {int(percent[1]) / 100:g})"
         case _:
             pass
@@ -227,8 +227,9 @@ def _object_in(arguments: Sequence[syntax.Expr]) -> str:
 def _length(call: syntax.CallExpression, otherwise: str = "10") -> str:
     """Find the number or duration among a call's arguments, or `otherwise`."""
     for argument in call.arguments:
+        length: syntax.Expr | None = argument
         if isinstance(argument, syntax.Ref) and argument.stop is None:
-            argument = argument.start or argument  # `~x[10s]`, as in PromQL
-        if isinstance(argument, syntax.Number | syntax.DurationLiteral):
-            return quote(argument, otherwise)
+            length = argument.start  # `~x[10s]`, as in PromQL
+        if isinstance(length, syntax.Number | syntax.DurationLiteral):
+            return quote(length, otherwise)
     return otherwise

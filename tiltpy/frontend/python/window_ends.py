@@ -91,7 +91,7 @@ def _hint_text(text: str) -> str:
             return f"write tilt.last_rows({count})"
         case [("since" | "after") as word, *_]:
             return f"write tilt.{word}(c), where c is an object of bools"
-        case [word] if (nearest := nearest_spelling(word, WORDS)):
+        case [word] if nearest := nearest_spelling(word, WORDS):
             return f'did you mean "{nearest}"?'
         case _:
             return translate_hint(hint_end(text, "t"))

@@ -80,7 +80,7 @@ def binary(op: BinaryOp, left: Expr, right: Expr, span: Span) -> Expr:
     """Make `left op right`, with the operands widened to one type."""
     if op in LOGICAL:
         sides = check_sides(lambda side: _bool(side, f"`{op}`"), left, right)
-        return Binary(op, *sides, BOOL, span)
+        return Binary(op, sides[0], sides[1], BOOL, span)
     if op in COMPARISON:
         return _comparison(op, *beside_times(left, right), span)
     if is_temporal(left.type) or is_temporal(right.type):

@@ -12,7 +12,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TypedDict, Unpack
 
-from tiltpy.argument_checks import check_path
+from tiltpy.argument_checks import check_argument, check_path
 from tiltpy.errors import ArgumentError, DataError, TiltError
 from tiltpy.live.sources.file_source import FileSource
 from tiltpy.live.sources.folder_source import SETTLED, FolderSource
@@ -143,6 +143,7 @@ def replay(
     wait. `time` is the column of timestamps, where no query declares it.
     """
     checked = check_path("path", path)
+    check_argument("speed", speed, int | float, "a number, like 60")  # type: ignore[arg-type]
     if not speed > 0:
         raise TiltError(f"speed={speed!r}: expected a number above 0")
     form = None if format is None else named_format(format)

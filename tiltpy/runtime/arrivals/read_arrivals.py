@@ -84,6 +84,8 @@ class ArrivalReader:
         self.options = options
         self.declared = complete_input(declared, binding)
         self.unit = unit
+        self.pushed = schema
+        """The columns of the first frame, those that the query does not read, too."""
         self.choice: Choice = choose_columns(self.declared, binding.column, schema)
         self.schema = pa.schema([schema.field(name) for name in self.choice.columns])
         self.movable = pa.schema(

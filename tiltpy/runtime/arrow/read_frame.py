@@ -165,8 +165,13 @@ def _check_kind(input: str, frame: object) -> None:
     if isinstance(frame, str | Path):
         advice = f"read it first, like pyarrow.parquet.read_table({str(frame)!r})"
         raise DataError(f"found the path of a file; {advice}", input=input)
-    if isinstance(frame, dict | list):
+    if isinstance(frame, dict | list | tuple):
         advice = "make it a table first, like pyarrow.table({'ts': ..., 'price': ...})"
+        if frame and not isinstance(frame, dict):
+            if isinstance(frame[0], dict):
+                advice = "make it a table first: pyarrow.Table.from_pylist(rows)"
+            elif hasattr(frame[0], "__arrow_c_stream__"):
+                advice = "concatenate its frames; stream() reads one after the other"
         raise DataError(f"found a {kind.__name__}; {advice}", input=input)
     if not any(hasattr(frame, f"__arrow_c_{form}__") for form in ("stream", "array")):
         raise DataError(

@@ -20,10 +20,11 @@ READ_WHOLE = ("polars", "pandas", "pyspark")
 
 
 def read_batches(input: str, frame: object) -> tuple[pa.Schema, Iterator[RowBatch]]:
-    """Read the schema and the rows of a frame, or of an iterator's frames.
+    """Read the schema and the rows of a frame, or of the frames of an iterator or list.
 
     `input` is named in errors.
     """
+    frame = iter(frame) if isinstance(frame, list | tuple) else frame
     if isinstance(frame, Iterator) and not isinstance(frame, pa.RecordBatchReader):
         first = next(frame, None)
         if first is None:
