@@ -217,10 +217,11 @@ class CompiledQuery:
         `start` and `end` are the domain `(start, end]`: ticks, a stamp of ISO 8601 or a
         `datetime`, in UTC if it has no zone; by default that of the data. `params` sets
         parameters by name, see `with_params`. `workers` (threads; by default one per
-        CPU) never change a result, `chunk` (ticks, a duration like "1h", a `timedelta`)
-        nothing but the rounding of inexact sums; chunks are longer than that where
-        there would be more than 32,768 of them, or they would go through what they look
-        back to more than 2^26 times.
+        CPU) never change a result, and neither do chunks of another length: `chunk`
+        (ticks, a duration like "1h", a `timedelta`). Where it is given, a few thousand
+        rows are summed by the kernels that serve longer runs, which may round in
+        another way. Chunks are longer than that where there would be more than 32,768
+        of them, or they would go through what they look back to more than 2^26 times.
         `allow_sort=False` refuses rows out of time order. `progress` is called with the
         number of chunks done and of all (0 of 1 while that is not known): for each
         chunk, and a few times a second. `progress=True` shows a bar after two seconds,

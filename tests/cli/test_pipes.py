@@ -177,6 +177,9 @@ def test_named_pipes_are_read_once() -> None:
         ("run up.tilt --input m.csv --limit 0", "--limit 0: expected a whole number"),
         ("run up.tilt --input m.csv --delimiter ;;", "expected a single character"),
         ("run up.tilt --input m.csv --decimal , --delimiter ,", "the decimal point"),
+        ("run up.tilt --input m.csv --decimal x", "expected '.' or ','"),
+        ("run up.tilt --input m.csv --date-format DD.MM.YY", "a format like '%d.%m"),
+        ("explain up.tilt --live", "write --format live"),
         ("run up.tilt --input m.csv --input-format xls", "'xls' is no format"),
     ],
 )

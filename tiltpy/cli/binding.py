@@ -230,5 +230,6 @@ def _bind_file(
     table = read_source(source)
     if source.format.is_text:
         binding = bind(table).binding(unit)
-        table = offload(partial(cast_as_declared, table, declared, binding, source))
+        cast = partial(cast_as_declared, table, declared, binding, source, unit)
+        table = offload(cast)
     return bind(table)

@@ -79,6 +79,9 @@ class _Parser(ArgumentParser):
             name = word.partition("=")[0]
             near = closest(name, self._option_string_actions)
             hint = f"; did you mean {near}?" if near else ""
+            for action in self._actions:
+                if action.option_strings and name[2:] in (action.choices or ()):
+                    hint = f"; write {action.option_strings[-1]} {name[2:]}"
             raise ArgumentsError(f"there is no option {name}{hint}{self._help_hint}")
         hint = f"; data is given as --input {word}" if Path(word).exists() else ""
         raise ArgumentsError(f"{word}: one argument too many{hint}{self._help_hint}")

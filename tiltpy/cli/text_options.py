@@ -118,14 +118,10 @@ def _read_style(name: str, values: Mapping[str, Mapping[str, str]]) -> TextStyle
     decimal = values["decimal"].get(name, ".")
     if delimiter in (r"\t", "tab"):
         delimiter = "\t"
-    for option, sign in (("--delimiter", delimiter), ("--decimal", decimal)):
-        if sign is not None and (len(sign) != 1 or ord(sign) > 127):
-            raise ArgumentsError(
-                f"{option} {sign}: expected a single character of ASCII, like ';'"
-            )
-    if delimiter == decimal:
-        raise ArgumentsError(
-            f"--delimiter {delimiter}: that is the decimal point, too; leave it out "
-            "for ';', or name another character"
-        )
-    return TextStyle(delimiter, decimal, values["date_format"].get(name))
+    style = TextStyle(delimiter, decimal, values["date_format"].get(name))
+    fault = style.find_fault()
+    if fault is not None:
+        option, why = fault
+        value = getattr(style, option)
+        raise ArgumentsError(f"--{option.replace('_', '-')} {value}: {why}")
+    return style

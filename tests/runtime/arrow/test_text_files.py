@@ -20,6 +20,7 @@ from tiltpy.runtime.arrow.formats import (
 from tiltpy.runtime.arrow.sources import file_source, pipe_source
 from tiltpy.runtime.arrow.table_writers import open_writer
 from tiltpy.runtime.ingest.text_types import cast_as_declared
+from tiltpy.types import Unit
 
 QUERY = tilt.parse(
     "unit ms\ninput x : { a: f64, n: i32, s: string, b: bool } time ts point\n"
@@ -28,14 +29,16 @@ QUERY = tilt.parse(
 TEXTS = tilt.parse("unit s\ninput x : { s: string } time ts point\n~o[t] = ~x[t]\n")
 
 
-def read(path: Path, style: TextStyle | None = None) -> pa.Table:
+def read(
+    path: Path, style: TextStyle | None = None, unit: Unit | None = None
+) -> pa.Table:
     """Read a file as the command does, with the types that the input declares."""
     source = file_source(path, style=style)
     table = read_source(source)
     query = QUERY if "n" in table.column_names else TEXTS
     declared = query.query.inputs[0]
     binding = tilt.bind(table).binding("ms")
-    return cast_as_declared(table, declared, binding, source)
+    return cast_as_declared(table, declared, binding, source, unit)
 
 
 GERMAN = (
@@ -130,6 +133,10 @@ HEAD = "ts,a,n,s,b\n2024-03-01 00:00:00,1,1,x,true\n"
             r"'b': found 'maybe' at FILE:3:27, .* a bool",
         ),
         ("01/13/2024,1,1,x,true", r"'ts': found '01/13/2024' at FILE:3:1, "),
+        (
+            "2024-03-01T00:00:01Z,1,1,x,true",
+            r"'ts': found '2024-03-01 00:00:02' at FILE:4:1, expected all times with",
+        ),
         ("2024-03-01 00:00:01,1,1", r"FILE:3: found 3 values, expected 5"),
         ('\n"2024-03-01 00:00:01",1,1,"a,\n""b",no\n', r"'b': found 'no' at FILE:5:6"),
     ],
@@ -147,6 +154,8 @@ def test_a_wrong_value_has_a_place(tmp_path: Path, rows: str, message: str) -> N
         (".csv", b"", "is empty; the first line must name the columns"),
         (".csv", b"ts;a;n\n1;2;3\n", r":1: found one column, .* add --delimiter ';'"),
         (".csv", b"ts;a\n1;2,5\n", r":2: found 2 values, .* ';' .* add --decimal ,"),
+        (".csv", b"# made by hand\nts,a\n1,2\n", r":2: .* the first line must name"),
+        (".csv", b"PAR1\x15\x04\xf4", r": its format is Parquet; call it \.parquet"),
         (".csv", HEAD.encode() + b"1,2,3,\xe4,1\n", r":3:7: the byte 0xe4 .* iconv"),
         (".jsonl", b"", "is empty; it needs one object a line"),
         (".jsonl", b'{"a": 1}\n{"a" 2}\n', r":2:6: no JSON: expecting ':' delimiter"),
@@ -168,6 +177,34 @@ def test_a_broken_file_has_a_place(
     with pytest.raises(DataError, match=rf"x{suffix}.*{message}") as caught:
         read(path)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("unit", "stamps", "type"),
+    [
+        ("d", ["2024-03-01", "2024-03-02"], pa.date32()),
+        ("d", ["2024-03-01 00:00:00", "2024-03-02 00:00:00"], pa.date32()),
+        ("d", ["2024-03-01 06:00:00", "2024-03-02 00:00:00"], pa.timestamp("s")),
+        ("d", ["2024-03-01 00:00:00Z"], pa.timestamp("s", "UTC")),
+        ("h", ["2024-03-01", "2024-03-02"], pa.timestamp("s")),
+        ("s", ["2024-03-01 00:00:00.000", "2024-03-01 00:00:01"], pa.timestamp("s")),
+        ("ms", ["2024-03-01 00:00:00", "2024-03-01 00:00:01.5"], pa.timestamp("ms")),
+        ("ms", ["2024-03-01 00:00:00.0005"], pa.timestamp("ns")),
+        (None, ["2024-03-01 00:00:00.0005"], pa.timestamp("ns")),
+    ],
+)
+def test_stamps_have_the_unit_of_the_tick(
+    tmp_path: Path, unit: Unit | None, stamps: list[str], type: pa.DataType
+) -> None:
+    """A text has no unit; those that are no whole ticks stay, and are refused."""
+    path = tmp_path / "x.csv"
+    rows = "".join(f"{stamp},1,1,x,true\n" for stamp in stamps)
+    path.write_text("ts,a,n,s,b\n" + rows)
+    times = read(path, unit=unit)["ts"]
+    assert times.type == type
+    precise = [stamp.removesuffix("Z") for stamp in stamps]
+    expected = pa.array(precise).cast(pa.timestamp("ns"))
+    assert times.cast(pa.timestamp("ns")).to_pylist() == expected.to_pylist()
 
 
 def test_a_hint_names_the_format_of_dates(tmp_path: Path) -> None:

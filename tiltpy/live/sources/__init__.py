@@ -169,4 +169,8 @@ def _read_style(style: StyleOptions) -> TextStyle:
             raise ArgumentError(
                 f"there is no option '{name}'; text has {', '.join(sorted(known))}"
             )
-    return TextStyle(**style)
+    read = TextStyle(**style)
+    fault = read.find_fault()
+    if fault is not None:
+        raise TiltError(f"{fault[0]}={getattr(read, fault[0])!r}: {fault[1]}")
+    return read

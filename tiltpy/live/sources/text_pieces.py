@@ -25,7 +25,7 @@ from tiltpy.runtime.arrow.text_faults import first_failure, place_of_value
 from tiltpy.runtime.arrow.text_files import read_as_text
 from tiltpy.runtime.ingest.binding import complete_input
 from tiltpy.runtime.ingest.text_types import cast_as_declared
-from tiltpy.types import Scalar, Struct, Unit
+from tiltpy.types import Scalar, Struct
 
 
 class TextPosition(TypedDict):
@@ -173,13 +173,10 @@ def _type_columns(
     declared, binding = expected.declared, expected.binding
     if not source.format.is_delimited:
         table = _add_absent(table, expected)
-    table = cast_as_declared(table, declared, binding, source)
+    table = cast_as_declared(table, declared, binding, source, expected.unit)
     complete = complete_input(declared, binding)
     choice = choose_columns(complete, binding.column, table.schema)
     table = table.select(choice.columns)
-    for name in choice.times:
-        times = _cast_times(table.column(name), expected.unit)
-        table = table.set_column(table.schema.get_field_index(name), name, times)
     return _settle_keys(table, choice, source, types, declared.name)
 
 
@@ -192,23 +189,6 @@ def _add_absent(table: pa.Table, expected: ExpectedInput) -> pa.Table:
                 nulls = pa.nulls(table.num_rows, arrow_type(scalar))
                 table = table.append_column(name, nulls)
     return table
-
-
-def _cast_times(column: pa.ChunkedArray, unit: Unit | None) -> pa.ChunkedArray:
-    """Cast stamps to the unit of the query's tick.
-
-    Stamps that are no whole ticks stay as they are, and are refused with their row.
-    """
-    kind = column.type
-    if unit is None or not (pa.types.is_timestamp(kind) or pa.types.is_date(kind)):
-        return column
-    wanted = pa.timestamp(
-        unit if unit in ("s", "ms", "us", "ns") else "s", getattr(kind, "tz", None)
-    )
-    try:
-        return column.cast(wanted)
-    except pa.ArrowInvalid:
-        return column
 
 
 def _settle_keys(

@@ -63,6 +63,9 @@ class FileFormat:
         return self.name in DELIMITERS
 
 
+_DECIMALS = ".", ","
+
+
 @dataclass(frozen=True, slots=True)
 class TextStyle:
     """The style of delimited text.
@@ -75,6 +78,20 @@ class TextStyle:
     delimiter: str | None = None
     decimal: str = "."
     date_format: str | None = None
+
+    def find_fault(self) -> tuple[str, str] | None:
+        """Find an option whose value makes no sense: its name, and why not."""
+        for option, sign in (("delimiter", self.delimiter), ("decimal", self.decimal)):
+            if sign is not None and (len(sign) != 1 or ord(sign) > 127):
+                return option, "expected a single character of ASCII, like ';'"
+        if self.decimal not in _DECIMALS:
+            return "decimal", "expected '.' or ','"
+        if self.delimiter == self.decimal:
+            why = "that is the decimal point, too; leave it out for ';', or name "
+            return "delimiter", why + "another character"
+        if self.date_format is not None and "%" not in self.date_format:
+            return "date_format", "expected a format like '%d.%m.%Y %H:%M'"
+        return None
 
     def delimiter_of(self, form: FileFormat) -> str:
         """Return what separates values: by default `;` beside decimal commas."""

@@ -14,10 +14,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from tiltpy.runtime.arrow.formats import TextStyle
+from tiltpy.runtime.arrow.formats import FORMATS, TextStyle, detect_format
 from tiltpy.runtime.arrow.guess_text_style import guess_text_style, style_options
 from tiltpy.runtime.arrow.sources import TableSource
 
+_HEAD = 64
+"""Bytes that tell what a file is that is no text."""
 _SHOWN = 40
 """The most characters of a value in a message."""
 DATE_FORMATS = (
@@ -45,6 +47,19 @@ def find_fault(source: TableSource) -> str | None:
         return wrong_encoding(source)
     except (OSError, csv.Error, pa.ArrowException):
         return None
+
+
+def other_format_fault(source: TableSource) -> str | None:
+    """Tell that the bytes are no text, but a file of another format."""
+    try:
+        with source.open() as file:
+            form = detect_format(file.read(_HEAD))
+    except OSError:
+        return None
+    if form.is_text:
+        return None
+    suffix = next(suffix for suffix, name in FORMATS.items() if name == form.name)
+    return f"{source.name}: its format is {form.name}; call it {suffix}"
 
 
 def one_column_fault(source: TableSource, names: Sequence[str]) -> str | None:
@@ -202,6 +217,8 @@ def _ragged_row(source: TableSource) -> str | None:
         )
         if len(names) == 1 and (style := guess_text_style(source)) is not None:
             return f"{fault}; {_advise_style(style)}"
+        if len(names) == 1:
+            return f"{fault}; the first line must name the columns"
         return f"{fault}; values with a delimiter in them stand in double quotes"
     return None
 

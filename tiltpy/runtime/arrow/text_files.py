@@ -5,10 +5,17 @@ import pyarrow as pa
 from tiltpy import arrow_functions as functions
 from tiltpy.errors import DataError
 from tiltpy.runtime.arrow.sources import TableSource
-from tiltpy.runtime.arrow.text_faults import find_fault, one_column_fault
+from tiltpy.runtime.arrow.text_faults import (
+    find_fault,
+    one_column_fault,
+    other_format_fault,
+)
 
 _FRACTION = r"^(?P<before>.*\D\d{2})[.,](?P<fraction>\d{1,9})(?P<after>\D.*)?$"
 """A time of day whose seconds have a fraction."""
+
+ZONE = r"\d:\d.*(Z|[+-]\d\d(:?\d\d)?)$"
+"""A time of day with a zone, or an offset from UTC."""
 
 
 def read_text(source: TableSource) -> pa.Table:
@@ -21,7 +28,7 @@ def read_text(source: TableSource) -> pa.Table:
         # Names that are no text raise here, where the file is known.
         table = table.rename_columns(table.column_names)
     except (pa.ArrowException, UnicodeDecodeError) as error:
-        fault = find_fault(source)
+        fault = other_format_fault(source) or find_fault(source)
         if fault is None:
             raise
         raise DataError(fault) from error
@@ -79,8 +86,7 @@ def parse_times(texts: pa.ChunkedArray, date_format: str | None) -> pa.ChunkedAr
     """
     if date_format is not None:
         return _parse_dates(texts, date_format)
-    zoned = functions.match_substring_regex(texts, r"(Z|[+-]\d\d(:?\d\d)?)$")
-    zoned = functions.and_(zoned, functions.match_substring_regex(texts, r"\d:\d"))
+    zoned = functions.match_substring_regex(texts, ZONE)
     zone = "UTC" if functions.any(zoned).as_py() else None
     fractions = functions.match_substring_regex(texts, r":\d\d[.,]\d")
     unit = "ns" if functions.any(fractions).as_py() else "s"

@@ -25,19 +25,23 @@ from tiltpy.runtime.arrow.text_faults import (
     place_of_value,
     wrong_encoding,
 )
-from tiltpy.runtime.arrow.text_files import parse_times, read_as_text
+from tiltpy.runtime.arrow.text_files import ZONE, parse_times, read_as_text
 from tiltpy.runtime.ingest.binding import InputBinding, complete_input
-from tiltpy.types import STRING, Scalar, columns
+from tiltpy.types import STRING, Scalar, Unit, columns
 
 
 def cast_as_declared(
-    table: pa.Table, declared: Input, binding: InputBinding, source: TableSource
+    table: pa.Table,
+    declared: Input,
+    binding: InputBinding,
+    source: TableSource,
+    unit: Unit | None = None,
 ) -> pa.Table:
     """Cast the columns of an input in a table to the input's types.
 
     `binding` says which columns are those of `declared`; `source` is what the table was
-    read from. Raises `DataError` with the place of the first value that has not the
-    type.
+    read from. Stamps get the `unit` of the query's tick. Raises `DataError` with the
+    place of the first value that has not the type.
     """
     text = _Columns(table, declared.name, source)
     choice = _choose(text, complete_input(declared, binding), binding.column)
@@ -45,6 +49,7 @@ def cast_as_declared(
         text.check_encoding(name)
     for name in choice.times:
         text.make_times(name)
+        text.cast_stamps(name, unit)
     for (name, *inner), (_, scalar) in zip(
         choice.payload, columns(declared.type), strict=True
     ):
@@ -133,7 +138,27 @@ class _Columns:
         texts = self._texts(name)
         wanted = "a time like 2024-03-01 09:30:00" if form is None else f"'{form}'"
         parse = partial(parse_times, date_format=form)
-        self._convert(name, texts, parse, wanted, "mend it, or drop the row")
+        way_out = "mend it, or drop the row"
+        if form is None and _mix_zones(texts):
+            wanted = "all times with a zone or an offset, like Z or +01:00, or none"
+            way_out = "write all in the same way"
+        self._convert(name, texts, parse, wanted, way_out)
+
+    def cast_stamps(self, name: str, unit: Unit | None) -> None:
+        """Cast stamps, which have no unit in a text, to that of the query's tick.
+
+        Stamps that are no whole ticks stay as they are, and are refused with their row.
+        """
+        column = self.table.column(name)
+        kind = column.type
+        if unit is None or not (pa.types.is_timestamp(kind) or pa.types.is_date(kind)):
+            return
+        zone = getattr(kind, "tz", None)
+        cast = _cast(pa.timestamp(unit if unit in STAMP_UNITS else "s", zone))
+        if unit == "d" and zone is None:
+            cast = _to_days
+        if first_failure(column, cast) is None:
+            self._set(name, cast(column))
 
     def make_values(self, name: str, scalar: Scalar) -> None:
         """Cast a payload column to the type of its input."""
@@ -207,10 +232,27 @@ class _Columns:
         self.table = self.table.set_column(index, name, values)
 
 
+def _to_days(stamps: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Cast stamps to dates; Arrow's own cast would cut off the time of day."""
+    days = stamps.cast(pa.date32())
+    if not days.cast(stamps.type).equals(stamps):
+        raise pa.ArrowInvalid("a time of day")
+    return days
+
+
+def _mix_zones(texts: pa.ChunkedArray) -> bool:
+    """Tell whether times are in ISO 8601 each, some with a zone and some without."""
+    zoned = functions.match_substring_regex(texts, ZONE)
+    parts = (texts.filter(zoned), texts.filter(functions.invert(zoned)))
+    parse = partial(parse_times, date_format=None)
+    return all(len(part) and first_failure(part, parse) is None for part in parts)
+
+
 def _cast(wanted: pa.DataType) -> Callable[[pa.ChunkedArray], pa.ChunkedArray]:
     return lambda values: values.cast(wanted)
 
 
+STAMP_UNITS = "s", "ms", "us", "ns"
 NULLS = ("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND",
          "1.#QNAN", "N/A", "NA", "NULL", "NaN", "n/a", "nan", "null")  # fmt: skip
 """What Arrow takes for null in CSV."""
