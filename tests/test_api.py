@@ -1,6 +1,7 @@
 """The public API as its users meet it: their frames, their times, their mistakes."""
 
 import datetime as dt
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -15,6 +16,7 @@ import pytest
 import tiltpy as tilt
 from tests.plain import listed
 from tiltpy.inputs import BoundFrame
+from tiltpy.short_tracebacks import short_traceback
 from tiltpy.types import Unit
 
 DAY = dt.datetime(2024, 3, 1, tzinfo=dt.UTC)
@@ -362,3 +364,42 @@ def test_a_bound_frame_is_no_frame() -> None:
     assert isinstance(bound, BoundFrame)
     with pytest.raises(tilt.DataError, match="expected a table"):
         tilt.parse(TEXT).run(x=tilt.bind(bound, time="ts"))
+
+
+def refused_run() -> None:
+    tilt.parse("input x : f64\n~y[t] = ~x[t]").run(x=3)
+
+
+def refused_text() -> None:
+    tilt.parse("~y[t] = ~x[t]")
+
+
+def refused_file() -> None:
+    tilt.load("there/is/no.tilt")
+
+
+def refused_push() -> None:
+    tilt.parse("input x : f64 time at point\n~y[t] = ~x[t]").live().push(x=3)
+
+
+@pytest.mark.parametrize(
+    "call", [refused_run, refused_text, refused_file, refused_push]
+)
+def test_a_traceback_ends_at_the_callers_line(call: Callable[[], None]) -> None:
+    """Below it there is the entry of the API alone, which raises."""
+    with pytest.raises(tilt.TiltError) as caught:
+        call()
+    *_, own, entry = traceback.extract_tb(caught.tb)
+    assert (own.filename, own.name) == (__file__, call.__name__)
+    assert Path(entry.filename).name == "short_tracebacks.py"
+
+
+def test_a_traceback_keeps_the_callers_own_functions() -> None:
+    @short_traceback
+    def entry() -> None:
+        refused_text()
+
+    with pytest.raises(tilt.QueryError) as caught:
+        entry()
+    names = [frame.name for frame in traceback.extract_tb(caught.tb)]
+    assert names[1:] == ["call", "entry", "refused_text"]

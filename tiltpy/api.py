@@ -30,6 +30,7 @@ from tiltpy.run_arguments import RunMethod, inputs_by_name, read_options
 from tiltpy.runtime.execution.run_options import Progress
 from tiltpy.runtime.results.key_columns import Order
 from tiltpy.runtime.results.result import Result
+from tiltpy.short_tracebacks import short_traceback
 from tiltpy.time_literals import Length, Moment
 from tiltpy.types import Unit
 from tiltpy.visible import escape_lines
@@ -136,6 +137,7 @@ class CompiledQuery:
         """The parameters by name, with their types and values as in the language."""
         return {} if self._template is None else self._template.parameters()
 
+    @short_traceback
     def with_params(self, params: Mapping[str, object]) -> CompiledQuery:
         """Set parameters by name; those that are left out keep their values.
 
@@ -401,6 +403,7 @@ class CompiledQuery:
         tables = zip(seen.query.inputs, result.values(), strict=True)
         return Result([table.rename(each.name) for each, table in tables])
 
+    @short_traceback
     def explain(
         self,
         *,
@@ -471,6 +474,7 @@ class CompiledQuery:
         return f"<query {summarize(self.query, '->')}>"
 
 
+@short_traceback
 def parse(
     query: str,
     *,
@@ -499,6 +503,7 @@ def _reparse(printed: str, name: str, options: CompileOptions) -> CompiledQuery:
     return CompiledQuery(reread(printed, name=name), options)
 
 
+@short_traceback
 def load(
     path: str | Path,
     *,
@@ -510,6 +515,7 @@ def load(
     return parse(text, name=str(path), params=params, options=options)
 
 
+@short_traceback
 def compile(
     *outputs: builder.Object,
     unit: Unit | None = None,

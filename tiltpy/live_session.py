@@ -16,6 +16,7 @@ from tiltpy.run_arguments import in_ticks, inputs_by_name
 from tiltpy.runtime.arrivals.live_source import Counts
 from tiltpy.runtime.results.output_table import OutputTable
 from tiltpy.runtime.results.result import unknown_output
+from tiltpy.short_tracebacks import short_traceback
 from tiltpy.time_literals import Moment, time_of
 
 T = TypeVar("T")
@@ -201,6 +202,7 @@ class LiveSession(ForkSafe):
                 )
         return self._call("push", lambda: self._engine.push(frames))
 
+    @short_traceback
     def advance(self, to: Moment | None = None, /, **inputs: Moment) -> Update:
         """Promise that inputs are complete through a time: all, or each by its name.
 
@@ -218,18 +220,21 @@ class LiveSession(ForkSafe):
             raise ArgumentError('advance() takes a time: advance("2026-11-22T10:00")')
         return self._call("advance", lambda: self._engine.advance(promises))
 
+    @short_traceback
     def idle(self, *inputs: str) -> Update:
         """Have inputs hold no output back until their next rows."""
         for name in inputs:
             self._check_input("idle", name)
         return self._call("idle", lambda: self._engine.idle(inputs))
 
+    @short_traceback
     def finish(self) -> Update:
         """Promise that no row will come: all that is left becomes final."""
         update = self._call("finish", self._engine.finish)
         self._closed = "is finished; open another one"
         return update
 
+    @short_traceback
     def result(self) -> Update:
         """Make an update of what is known now, without any row or promise.
 
@@ -239,6 +244,7 @@ class LiveSession(ForkSafe):
         """
         return self._alone("result", lambda: Update(self._engine, self._engine.look()))
 
+    @short_traceback
     def save(self) -> bytes:
         """Save the state, for `CompiledQuery.live(resume=...)`, here or elsewhere.
 

@@ -14,6 +14,7 @@ from tiltpy.messages import closest
 from tiltpy.runtime.concurrency.offload import call_in_caller
 from tiltpy.runtime.execution.run_options import Progress, RunOptions
 from tiltpy.runtime.execution.time_domain import Request, check_request
+from tiltpy.short_tracebacks import short_traceback
 from tiltpy.time_literals import Length, Moment, ticks_of, time_of
 from tiltpy.types import Unit
 
@@ -51,6 +52,7 @@ def inputs_by_name(
     """
 
     def decorate(method: Callable[P, T]) -> Callable[P, T]:
+        @short_traceback
         @wraps(method)
         def call(*arguments: P.args, **named: P.kwargs) -> T:
             if len(arguments) > positional:

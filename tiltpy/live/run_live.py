@@ -23,6 +23,7 @@ from tiltpy.live.sources.source import TypedSource
 from tiltpy.live.state_folder import Checkpoint, StateFolder
 from tiltpy.live.timers import NEVER, Intervals
 from tiltpy.live_session import LiveSession
+from tiltpy.short_tracebacks import short_traceback
 from tiltpy.time_literals import Length, ticks_of
 from tiltpy.types import NANOSECONDS
 
@@ -30,6 +31,7 @@ Sinks = Mapping[str, Sink]
 Waits = Mapping[str, Length]
 
 
+@short_traceback
 def run_live(
     query: CompiledQuery | LiveSession,
     *,

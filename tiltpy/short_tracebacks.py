@@ -1,0 +1,51 @@
+"""Tracebacks of errors that a user can cause, which end at the user's own line.
+
+What lies below an entry of the API says nothing to a user whose data or query is
+wrong. Python's development mode (`python -X dev`) keeps it.
+"""
+
+import sys
+from collections.abc import Callable
+from functools import wraps
+from types import TracebackType
+from typing import ParamSpec, TypeVar
+
+from tiltpy.errors import TiltError
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_PACKAGE = __name__.partition(".")[0]
+
+
+def short_traceback(entry: Callable[P, T]) -> Callable[P, T]:
+    """Make a function of the API raise a `TiltError` without the frames below it.
+
+    Those of the caller's own functions stay, such as of an iterator of frames.
+    """
+
+    @wraps(entry)
+    def call(*arguments: P.args, **named: P.kwargs) -> T:
+        try:
+            return entry(*arguments, **named)
+        except TiltError as error:
+            if sys.flags.dev_mode:
+                raise
+            trace = _frames_outside(error.__traceback__)
+            raise error.with_traceback(trace) from error.__cause__
+
+    return call
+
+
+def _frames_outside(trace: TracebackType | None) -> TracebackType | None:
+    """Select the frames of a traceback that are not this package's."""
+    frames: list[TracebackType] = []
+    while trace is not None:
+        module = str(trace.tb_frame.f_globals.get("__name__", ""))
+        if module.partition(".")[0] != _PACKAGE:
+            frames.append(trace)
+        trace = trace.tb_next
+    outside = None
+    for each in reversed(frames):
+        outside = TracebackType(outside, each.tb_frame, each.tb_lasti, each.tb_lineno)
+    return outside
