@@ -35,9 +35,23 @@ def check_lookahead(query: Query) -> None:
                     f"~{name} looks ahead into ~{source} without a bound, so none of "
                     "it is final before the last row has come",
                     output.span,
-                    "bound the look, as in ~x[t : next within 1h] or until_next max "
+                    _hint_end(query)
+                    or "bound the look, as in ~x[t : next within 1h] or until_next max "
                     "1d, or use run()",
                 )
+
+
+def _hint_end(query: Query) -> str:
+    """Hint at final snapshots, for a query that asks for the end of a distinct one."""
+    roots = row_roots(query)
+    for definition in query.definitions:
+        for node in event_bounds(definition):
+            if node.which == "end" and node.object not in roots:
+                return (
+                    f"leave end(~{node.object}[...]) out: the final snapshots of "
+                    f"~{node.object} have their ends; or use run()"
+                )
+    return ""
 
 
 def is_never_final(boundary: Boundary) -> bool:

@@ -37,5 +37,5 @@ CODES = {
     "E0302": "a time or an offset out of range",
     "E0303": "an expression that is too large",
     "E0304": "a query that is too large",
-    "E0305": "an output by key that a stream cannot compute",
+    "E0305": "an output that a stream by key or a live session cannot compute",
 }
