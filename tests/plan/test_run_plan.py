@@ -200,7 +200,7 @@ def test_joined_batches() -> None:
 
 
 def test_each_worker_has_batches_of_keys_that_a_vector_kernel_serves() -> None:
-    """What it visits counts, and not the rows, of which they have ten times as many."""
+    """The places visited count, and not the rows, of which there are ten times more."""
     work, every = np.full(7, 600), np.ones(7, np.bool_)
     costs = replace(KEYS, joined_batches=3, worker_calls=4)
     for workers, tasks in (1, 3), (2, 7):
