@@ -200,7 +200,41 @@ def fold_rows(
     *,
     fetch: bool = False,
 ) -> dict[Pane, dict[Aggregate, State]]:
-    """Fold several panes of the same rows in one pass; their number is a variable."""
+    """Fold several panes of the same rows in one pass; their number is a variable.
+
+    That of one row is its own state, where lanes without a row change none.
+    """
+    if any(aggregate.ordered for kinds in panes.values() for aggregate in kinds):
+        return _fold_vectors(block, panes, fetch=fetch)
+    alone, together = block.inner(), block.inner()
+    folded = _fold_vectors(together, panes, fetch=fetch)
+    states: dict[Pane, dict[Aggregate, State]] = {}
+    for pane, kinds in panes.items():
+        states[pane] = {}
+        for aggregate, lift in kinds.items():
+            fresh = block.builder.fresh
+            state = tuple(fresh(aggregate.name, kind) for kind in aggregate.types)
+            alone.assign("m", state, _state_of_one(alone, pane, aggregate, lift))
+            together.assign("m", state, folded[pane][aggregate])
+            states[pane][aggregate] = state
+    block.either(eq(next(iter(panes)).size, i64(1)), alone, together)
+    return states
+
+
+def _state_of_one(block: Block, pane: Pane, aggregate: Aggregate, lift: Lift) -> State:
+    """The state of a pane of one row, as its lane has it."""
+    lifted = lift(block, CellIndex(pane.base, single=True), TRUE)
+    combine = aggregate.accumulate or aggregate.combine
+    return combine(block, aggregate.identity, lifted)
+
+
+def _fold_vectors(
+    block: Block,
+    panes: Mapping[Pane, Mapping[Aggregate, Lift]],
+    *,
+    fetch: bool,
+) -> dict[Pane, dict[Aggregate, State]]:
+    """Fold several panes of the same rows, a vector at a time."""
     folds = {pane: PaneFold(block, pane, kinds) for pane, kinds in panes.items()}
     pane = next(iter(panes))
     at = block.builder.fresh("at")

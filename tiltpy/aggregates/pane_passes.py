@@ -27,8 +27,8 @@ def lift_with(pane: Pane, aggregate: Aggregate) -> Lift:
 
     def lift(block: Block, where: CellIndex, inside: LExpr) -> State:
         value = pane.value(block, where)
-        row = Bin("+", where.base, Lane(I64), I64)
-        return lift_where(block, aggregate, value, conj(value.valid, inside), row)
+        contributes = conj(value.valid, inside)
+        return lift_where(block, aggregate, value, contributes, where.cell())
 
     return lift
 

@@ -283,9 +283,8 @@ def _moment(name: str, values: Sequence[Number], ddof: int) -> float:
         case _ if second == 0:
             return math.nan
         case "skew":
-            return _round_to_double(_central(values, 3)) / float(
-                _round_to_double(second) ** 1.5
-            )
+            third = _round_to_double(_central(values, 3))
+            return _divide(third, float(_round_to_double(second) ** 1.5))
         case _:
             return _round_to_double(_central(values, 4) / second**2) - 3.0
 

@@ -259,9 +259,12 @@ class Sweep:
             change = block.name("next", change)
             until = block.name("until", sub(least(change, after), i64(1)))
             return until, change
-        limit = sub(least(change, after), i64(1))
-        steps = Bin("//", sub(limit, self.now), precision, I64)
-        until = block.name("until", add(self.now, mul(steps, precision)))
+        ticks = block.name("stays", sub(sub(least(change, after), i64(1)), self.now))
+        until, longer, here = self.builder.fresh("until"), block.inner(), block.inner()
+        here.set(until, self.now)
+        steps = Bin("//", ticks, precision, I64)
+        longer.set(until, add(self.now, mul(steps, precision)))
+        block.either(lt(ticks, precision), here, longer)
         return until, add(until, precision)
 
     def describe(self) -> Loop:

@@ -161,21 +161,23 @@ class TumblingWindow:
         ended = le(rows.end_or_never(self.lo), begin)
         block.set(self.lo, add(self.lo, convert(ended, I64)))
         search = block.inner()  # over rows between two windows
-        _seek(search, self.lo, rows.ends, begin, rows.count)
+        _seek_in_vectors(search, self.lo, rows.ends, begin, rows.count)
         block.when(ended, search)
         if rows.starts is not None:
             block.set(self.hi, greatest(self.hi, self.lo))
             self._fetch_ends(block)
             if rows.layout.points:  # whose starts need not be read
-                _seek(block, self.hi, rows.ends, add(final, i64(1)), rows.count)
+                _seek(
+                    block, self.hi, rows.ends, add(final, i64(1)), rows.count, self.size
+                )
             else:
-                _seek(block, self.hi, rows.starts, final, rows.count)
+                _seek(block, self.hi, rows.starts, final, rows.count, self.size)
             return
         # All but the first start where the row before ends.
         before = self.builder.fresh(f"{rows.name}.ended")
         newest = greatest(self.lo, sub(self.hi, i64(1))) if self.overlaps else self.lo
         block.set(before, least(newest, rows.last))
-        _seek(block, before, rows.ends, final, rows.last)
+        _seek(block, before, rows.ends, final, rows.last, self.size)
         some_started = conj(lt(i64(0), rows.count), le(rows.start, final))
         block.set(self.hi, select(some_started, add(before, i64(1)), i64(0)))
 
@@ -267,11 +269,31 @@ class TumblingWindow:
         return finish(block, node, state, count)
 
 
-def _seek(block: Block, at: Var, times: Array, time: LExpr, stop: LExpr) -> None:
+def _seek(
+    block: Block, at: Var, times: Array, time: LExpr, stop: LExpr, before: LExpr
+) -> None:
     """Move `at` past all entries of sorted times up to `time`, at most to `stop`.
 
-    It moves by vectors while their last entry is passed, then counts in one vector.
+    If the window before had one row at most (it had `before`), the first rows are tried
+    one by one. Behind them it goes on in vectors.
     """
+    more = block.builder.fresh("more", BOOL)
+    few, many, search = block.inner(), block.inner(), block.inner()
+    last = few.name("last", greatest(sub(stop, i64(1)), i64(0)))
+    tried = range(block.costs.tried_rows)
+    for row in [few.name("row", add(at, i64(ahead))) for ahead in tried]:
+        few.set(more, conj(lt(row, stop), le(load(times, least(row, last)), time)))
+        few.set(at, add(at, convert(more, I64)))
+    many.set(more, TRUE)
+    block.either(le(before, i64(1)), few, many)
+    _seek_in_vectors(search, at, times, time, stop)
+    block.when(more, search)
+
+
+def _seek_in_vectors(
+    block: Block, at: Var, times: Array, time: LExpr, stop: LExpr
+) -> None:
+    """Move by vectors while their last entry is passed, then count in one vector."""
     leap = block.inner()
     last = least(add(at, i64(LANES - 1)), greatest(sub(stop, i64(1)), i64(0)))
     further = conj(le(add(at, i64(LANES)), stop), le(load(times, last), time))
