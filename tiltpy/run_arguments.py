@@ -100,6 +100,8 @@ class Arguments:
         for name, time in (("start", start), ("end", end)):
             if time is not None:
                 limits[name] = in_ticks(name, time_of, time, unit)
+        if len(limits) == 2 and limits["start"] > limits["end"]:
+            raise DataError(f"start={start} is later than end={end}; swap them")
         for name in self._bounds:
             if name not in ("start", "end"):
                 method.check_free(name)

@@ -451,6 +451,8 @@ def test_what_does_not_fit_is_named_before_anything_runs(spark: SparkSession) ->
     two = tilt.parse("input a : i64\ninput b : i64\n~o[t] = ~a[t] + ~b[t]\n")
     with pytest.raises(tilt.TiltError, match="the query has the inputs a, b; give a"):
         tilt_transform(two)
+    with pytest.raises(tilt.TiltError, match="inputs: expected a dict of DataFrames"):
+        apply(query, frame)  # type: ignore[arg-type]
     with pytest.raises(tilt.DataError, match="input 'b': no DataFrame is given for it"):
         apply(two, {"a": frame})
 

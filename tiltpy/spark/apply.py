@@ -7,6 +7,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from tiltpy.api import CompiledQuery, parse
+from tiltpy.argument_checks import check_argument
 from tiltpy.compiler.output_selection import select_outputs
 from tiltpy.engines.partition import halo_lengths, seam_interval
 from tiltpy.errors import TiltError
@@ -161,6 +162,8 @@ class SparkPlan:
         bounds: Mapping[str, Moment] | None,
         memory: int | str,
     ) -> None:
+        wanted = "a dict of DataFrames by input, like {'trades': frame}"
+        check_argument("inputs", inputs, Mapping, wanted)
         self.memory = size_of(memory)
         self.options = compiled.options
         known = Arguments(compiled.query)
