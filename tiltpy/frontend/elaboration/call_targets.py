@@ -231,7 +231,8 @@ def _check_window(call: syntax.CallExpression) -> None:
         first, second = call.arguments[:2]
         if isinstance(first, syntax.Number) and isinstance(second, syntax.Ref):
             message = f"the window of {call.callee.text} comes first"
-            hint = f"write {call.callee.text}({quote(second)}, {quote(first)})"
+            window, share = quote(second, "~x[t - 10 : t]"), quote(first, "0.9")
+            hint = f"write {call.callee.text}({window}, {share})"
             raise QueryError("E0206", message, call.span, hint)
         return
     wanted = "one reference of an input" if active else "one window"

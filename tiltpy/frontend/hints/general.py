@@ -11,6 +11,7 @@ from tiltpy.frontend.hints.windows import hint_end
 from tiltpy.frontend.surface import syntax
 from tiltpy.frontend.surface.durations import is_duration
 from tiltpy.frontend.surface.names import nearest
+from tiltpy.frontend.surface.print import format_syntax
 from tiltpy.messages import closest
 from tiltpy.source import Span
 
@@ -67,7 +68,7 @@ def hint_shift(expr: syntax.Expr, time: str) -> str:
         case syntax.PrefixOperation(op="-", operand=syntax.Number(value=int(count))):
             return f"write {time} - {count}, or last {count} for rows"
         case syntax.Number() | syntax.DurationLiteral():
-            return f"write {time} - {quote(expr, '10')}"
+            return f"write {time} - {quote(expr, format_syntax(expr))}"
         case syntax.PrefixOperation(
             op="-", operand=syntax.Number() | syntax.DurationLiteral()
         ):

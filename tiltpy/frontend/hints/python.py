@@ -20,6 +20,7 @@ _HINTS: _Rules = (
     (r" in \((.+)\)$", r".is_in([\1])"),
     (r"distinct ~(\w+)\[\w+\] = \.\.\.", r'define("\1", t, ..., distinct=True)'),
     (r"~(\w+)\[\w+\] = \.\.\.", r'define("\1", t, ...)'),
+    (r"like ~(\w+)\[(\w+)\] = ([^,;]+)$", r'like \1 = define("\1", \2, \3)'),
     (r"~(?=\w)", ""),
     (r"; -∞ is all the past", "; x[:t] is all the past"),
     (r"\[-∞ : (\w+)\]", r"[:\1]"),
@@ -57,11 +58,18 @@ def translate_errors(errors: QueryErrors) -> QueryErrors:
                 e.code,
                 _translate(e.message, _OPERATORS),
                 e.span,
-                translate_hint(e.hint),
+                translate_hint(e.hint) + _note_precedence(e.message),
             )
             for e in errors.errors
         ]
     )
+
+
+def _note_precedence(message: str) -> str:
+    """Note how tight `&` and `|` bind in Python, for an operand that is no bool."""
+    if not re.match(r"`(&&|\|\|)`", message):
+        return ""
+    return "; & and | bind tighter than comparisons: write (a < b) & (b < c)"
 
 
 def translate_hint(hint: str) -> str:

@@ -9,6 +9,7 @@ A third part of a slice is the distance that `within` gives in a text.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tiltpy.errors import QueryError
@@ -56,7 +57,8 @@ def _restart(condition: Object, *, after: bool) -> Expression:
             span,
             'define one, like c = tilt.define("c", t, x[t] > 0)',
         )
-    return combine(syntax.RestartEnd(node, after, span), [condition])
+    here = replace(node, span=span)  # not where the object was declared
+    return combine(syntax.RestartEnd(here, after, span), [condition])
 
 
 def strict(time: Value) -> Expression:
