@@ -16,7 +16,7 @@ import pyarrow as pa
 
 import tiltpy as tilt
 
-WARM_UP, CYCLES, DEEP_CYCLES = 75, 100, 10_000
+WARM_UP, CYCLES, DEEP_CYCLES = 50, 50, 10_000
 LIMIT, DEEP_LIMIT = 3 << 18, 10 << 20
 QUERIES_ON_DISK = 26  # one of them a map
 STATUS = Path("/proc/self/statm")

@@ -30,9 +30,9 @@ from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.runtime.ingest.read_input import ingest
 from tiltpy.runtime.results.output_table import OutputTable
 
-CASES = 10
-BATCH = 10
-DEEPER = 162
+CASES = 6
+BATCH = 6
+DEEPER = 270
 
 
 class Resumed:

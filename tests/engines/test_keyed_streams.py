@@ -64,7 +64,7 @@ from tiltpy.types import I64, STRING
 MB = 1 << 20
 BATCH = 4
 NUMBERS = {
-    "plain": 8,
+    "plain": 4,
     "rows": 4,
     "cells": 4,
     "folds": 4,
@@ -72,7 +72,7 @@ NUMBERS = {
     "open": 4,
     "open rows": 4,
 }
-DEEPER = 500
+DEEPER = 600
 
 
 def in_order(rows: KeyedInput) -> KeyedInput:

@@ -25,9 +25,9 @@ from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.runtime.ingest.read_input import ingest
 
-CASES = 10
-BATCH = 10
-DEEPER = 162
+CASES = 6
+BATCH = 6
+DEEPER = 270
 
 
 class Pieces:

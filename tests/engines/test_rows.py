@@ -25,7 +25,7 @@ from tiltpy.runtime.execution.run_options import RunOptions
 from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.ingest.binding import InputBinding
 
-CASES, BATCH, DEEPER = 10, 10, 152
+CASES, BATCH, DEEPER = 6, 6, 250
 
 
 def assert_meant(case: Case, found: dict[str, list[Snapshot]], said: str) -> None:

@@ -11,7 +11,7 @@ from tiltpy.frontend.text.format import format_source
 from tiltpy.ir.print.query import format_query
 from tiltpy.ir.verify.invariants import verify_source
 
-COUNT = 1_500
+COUNT = 600
 BATCHES = 10
 JUNK = (
     *"~[](){}:;,.=+-*/%<>!&|?#'\"\\ \n\t",

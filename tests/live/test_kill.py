@@ -185,7 +185,7 @@ def test_a_run_over_the_archive_is_the_live_run(case: Case) -> None:
 
 
 def test_killed_at_any_point(case: Case, *, deep: bool) -> None:
-    count = case.points if deep else 10
+    count = case.points if deep else 5
     for point in np.linspace(1, case.points, count).astype(int).tolist():
         name = f"point-{point}"
         ended = case.server.run(words_for(case.folder, name), point=point)
@@ -211,7 +211,7 @@ def test_killed_again_and_again(case: Case, *, deep: bool) -> None:
 
 def test_killed_at_random_moments(case: Case, *, deep: bool) -> None:
     draw = random.Random(7)  # noqa: S311 - tests
-    for turn in range(500 if deep else 4):
+    for turn in range(500 if deep else 2):
         name = f"moment-{turn}"
         after = draw.uniform(0, case.seconds)
         case.server.run(words_for(case.folder, name), after=after)
@@ -224,7 +224,7 @@ def test_changes_add_up_to_the_final_rows(case: Case, *, deep: bool) -> None:
     ended = case.server.run([*words_for(case.folder, "changes"), *form])
     assert ended.code == 0, ended.log
     revised, killed = 0, 0
-    count = ended.points if deep else 5
+    count = ended.points if deep else 3
     for point in np.linspace(20, ended.points - 1, count).astype(int).tolist():
         name = f"changes-{point}"
         words = [*words_for(case.folder, name), *form]

@@ -44,17 +44,17 @@ from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.results.output_table import OutputTable
 
 NUMBERS = {
-    "plain": 6,
-    "rows": 5,
-    "folds": 3,
-    "regular": 3,
-    "open": 3,
-    "open rows": 3,
+    "plain": 4,
+    "rows": 3,
+    "folds": 2,
+    "regular": 2,
+    "open": 2,
+    "open rows": 2,
 }
 """The number of cases of each kind, by key."""
-UNKEYED = {"plain": 8, "rows": 6, "open": 3, "open rows": 3}
-TIMELINES = 7
-DEEPER = 375
+UNKEYED = {"plain": 4, "rows": 3, "open": 2, "open rows": 2}
+TIMELINES = 4
+DEEPER = 600
 CHECKS = 3
 """The number of comparisons with the interpreter before a session ends."""
 Snapshots = dict[Key, list[Snapshot]]

@@ -177,6 +177,7 @@ def call_engine(engine: LiveEngine, each: Call, inputs: dict[str, Any]) -> Updat
     return Update(engine, engine.advance({each.input: each.time}))
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("early", [False, True])
 @pytest.mark.parametrize("form", ["changes", "upsert"])
 def test_sinks_of_random_queries_have_the_rows_of_now(
@@ -197,6 +198,7 @@ def test_sinks_of_random_queries_have_the_rows_of_now(
             raise
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("early", [False, True])
 @pytest.mark.parametrize("form", ["changes", "upsert"])
 @pytest.mark.parametrize("name", QUERIES)

@@ -10,7 +10,7 @@ import pytest
 import tiltpy as tilt
 from tests.engines.test_same_bits import bits_of
 
-ROWS = 2000
+ROWS = 1200
 OBJECTS = {
     "mean": "~o[t] = mean(~x[t-50:t])",
     "std": "~o[t] = std(~x[t-30:t])",
@@ -57,6 +57,7 @@ def run_session(
     return whole.drop_columns([n for n in ("k",) if n in whole.schema.names])
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("keys", ["", " by k"])
 @pytest.mark.parametrize("regular", [True, False])
 @pytest.mark.parametrize("body", OBJECTS.values(), ids=OBJECTS)

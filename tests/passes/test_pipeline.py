@@ -106,7 +106,7 @@ def test_bodies_do_not_shrink_below_what_is_counted(
     disabled: set[str], *, deep: bool
 ) -> None:
     disabled = disabled - {"fuse_operators"}
-    for seed in range(2000 if deep else 60):
+    for seed in range(2000 if deep else 24):
         random = Random(seed)  # noqa: S311 - tests, not secrets
         query = random_case(seed, exact=True).query
         if seed % 2:

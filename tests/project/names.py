@@ -27,6 +27,8 @@ PACKAGE = ROOT / "tiltpy"
 LISTS = GOLDEN / "names"
 
 FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
+NameNode: TypeAlias = ast.Module | ast.ClassDef | FunctionNode | ast.arg
+"""A node with a name or a docstring; a module has that of its file."""
 Occurrences: TypeAlias = dict[str, list[str]]
 """Entries of a list (`function found`), and each `path:line` where one is defined."""
 
@@ -104,8 +106,8 @@ class Guard:
 def find_duplicate_classes() -> Occurrences:
     """Class names that several files define."""
     files: dict[str, dict[Path, str]] = {}
-    for path, tree in _modules():
-        for node in ast.walk(tree):
+    for path, nodes in _names():
+        for node in nodes:
             if isinstance(node, ast.ClassDef):
                 files.setdefault(node.name, {})[path] = _position(path, node)
     return {
@@ -143,9 +145,9 @@ def find_banned_names() -> Occurrences:
         if name.strip("_").lower() in BANNED:
             entries.setdefault(f"{kind} {name}", []).append(position)
 
-    for path, tree in _modules():
+    for path, nodes in _names():
         add("module", path.stem, str(path.relative_to(ROOT)))
-        for node in ast.walk(tree):
+        for node in nodes:
             if isinstance(node, ast.ClassDef):
                 add("class", node.name, _position(path, node))
             elif isinstance(node, FunctionNode):
@@ -158,8 +160,8 @@ def find_banned_names() -> Occurrences:
 def find_docstrings() -> Occurrences:
     """Docstrings that lean on their neighbour, or begin like a question; tests too."""
     entries: Occurrences = {}
-    for path, tree in (*_modules(), *_modules(ROOT / "tests")):
-        for node in ast.walk(tree):
+    for path, nodes in (*_names(), *_names(ROOT / "tests")):
+        for node in nodes:
             match node:
                 case ast.Module():
                     kind, name, line = "module", path.stem, 1
@@ -262,20 +264,27 @@ def print_report() -> None:
         print(f"{n:7} {name}")
 
 
+def _modules(folder: Path = PACKAGE) -> Iterator[tuple[Path, ast.Module]]:
+    for path in sorted(folder.rglob("*.py")):
+        yield path, ast.parse(path.read_text())
+
+
 @cache
-def _modules(folder: Path = PACKAGE) -> tuple[tuple[Path, ast.Module], ...]:
-    paths = sorted(folder.rglob("*.py"))
-    return tuple((path, ast.parse(path.read_text())) for path in paths)
+def _names(folder: Path = PACKAGE) -> tuple[tuple[Path, tuple[NameNode, ...]], ...]:
+    return tuple(
+        (path, tuple(one for one in ast.walk(tree) if isinstance(one, NameNode)))
+        for path, tree in _modules(folder)
+    )
 
 
 def forget_modules() -> None:
     """Free the syntax trees: a million objects, which every collection would visit."""
-    _modules.cache_clear()
+    _names.cache_clear()
 
 
 def _definitions() -> Iterator[tuple[Path, FunctionNode | ast.ClassDef]]:
-    for path, tree in _modules():
-        for node in ast.walk(tree):
+    for path, nodes in _names():
+        for node in nodes:
             if isinstance(node, FunctionNode | ast.ClassDef):
                 yield path, node
 

@@ -29,7 +29,7 @@ def random_counted_case(seed: int) -> Case:
     lines += [f"~{name}[t] = {_result(random, period)}" for name in "op"]
     query = parse("\n".join((*lines, "output ~o, ~p")))
     first = random.randint(-40, 40) * period
-    rows = random.choice((40, 250, 300, 400))
+    rows = random.choice((40, 130, 170, 220))
     events = {name: _samples(random, first, period, rows) for name in "xy"}
     return Case(query, events, None, None, {})
 

@@ -28,8 +28,8 @@ from tiltpy.ir.verify.invariants import verify_source
 from tiltpy.types import STEPS, Calendar
 from tiltpy.zones import zone_table
 
-CASES, BATCH, DEEPER = 10, 10, 750
-STREAMED = PARTITIONED = 8
+CASES, BATCH, DEEPER = 6, 6, 1_250
+STREAMED = PARTITIONED = 5
 ZONES = sorted(available_timezones())
 DAY = 86400
 

@@ -20,7 +20,7 @@ from tiltpy.interpreter.evaluate import Event, Snapshot, interpret
 from tiltpy.ir.print.query import format_query
 from tiltpy.passes.check_windows import check_windows
 
-CASES, BATCH, DEEPER = 6, 6, 500
+CASES, BATCH, DEEPER = 4, 4, 750
 FAR = 1_000_000 * STEP
 
 

@@ -20,7 +20,7 @@ from tiltpy.frontend.parse import parse
 from tiltpy.interpreter.evaluate import Event, Snapshot
 from tiltpy.ir.print.query import format_query
 
-RANDOM, BATCH, DEEPER = 16, 16, 190
+RANDOM, BATCH, DEEPER = 8, 8, 380
 
 
 @pytest.mark.parametrize("batch", range(RANDOM // BATCH))

@@ -17,7 +17,7 @@ from tiltpy.frontend.parse import parse
 from tiltpy.interpreter.evaluate import Event
 from tiltpy.plan.nodes import EventScan
 
-CASES, DEEPER, STREAMED = 8, 150, 3
+CASES, DEEPER, STREAMED = 4, 300, 3
 VALUES = (
     "t",
     "t - 3",

@@ -21,7 +21,7 @@ from tests.random.ties import with_ties
 from tests.semantics.test_properties import check
 from tiltpy.lowering.sweep.event_vectors import EventVectors
 
-CASES, BATCH, DEEPER = 15, 15, 400
+CASES, BATCH, DEEPER = 8, 8, 750
 TIED = 4
 """Of so many cases one has tied events."""
 

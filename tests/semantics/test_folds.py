@@ -22,7 +22,7 @@ from tiltpy.interpreter.evaluate import interpret
 from tiltpy.ir.print.query import format_query
 from tiltpy.runtime.execution.run_options import default_workers
 
-CASES, BATCH, STREAMS, DEEPER = 8, 8, 2, 400
+CASES, BATCH, STREAMS, DEEPER = 5, 5, 2, 640
 
 
 def check(seed: int) -> None:

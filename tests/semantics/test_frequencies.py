@@ -12,7 +12,7 @@ from tests.semantics.test_properties import check
 from tiltpy.frontend.parse import parse
 from tiltpy.ir.print.query import format_query
 
-RANDOM, BATCH, DEEPER = 6, 6, 350
+RANDOM, BATCH, DEEPER = 4, 4, 525
 
 
 @pytest.mark.parametrize("batch", range(RANDOM // BATCH))

@@ -22,7 +22,7 @@ from tiltpy.frontend.parse import parse
 from tiltpy.ir.print.query import format_query
 from tiltpy.ir.verify.invariants import verify_source
 
-CASES, BATCH, DEEPER = 6, 6, 350
+CASES, BATCH, DEEPER = 4, 4, 525
 ENGINES = 6
 
 

@@ -22,21 +22,21 @@ from tests.random.keyed_queries import (
 )
 from tests.random.small_keys import random_small_case
 
-BATCH = 4
+BATCH = 3
 NUMBERS = {
-    "plain": 12,
-    "rounded": 4,
-    "open": 4,
-    "rows": 4,
-    "texts": 4,
-    "cells": 4,
-    "grids": 4,
-    "regular": 4,
-    "folds": 8,
-    "concatenated": 8,
-    "small": 12,
+    "plain": 6,
+    "rounded": 3,
+    "open": 3,
+    "rows": 3,
+    "texts": 3,
+    "cells": 3,
+    "grids": 3,
+    "regular": 3,
+    "folds": 3,
+    "concatenated": 6,
+    "small": 6,
 }
-DEEPER = 500
+DEEPER = 800
 
 Drawn = tuple[KeyedCase, KeyedSetting]
 

@@ -22,7 +22,7 @@ from tiltpy.plan import vector_plan
 from tiltpy.plan.cell_geometry import CellGeometry
 from tiltpy.plan.guarded_inputs import find_empty_starts
 
-RANDOM, BATCH, DEEPER = 10, 5, 400
+RANDOM, BATCH, DEEPER = 6, 3, 670
 SWEEP = costing(run=RunCosts(vector_rows=1 << 40))
 SMALL: dict[str, int] = {
     "longest_tree": 32,

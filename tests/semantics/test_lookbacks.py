@@ -183,7 +183,7 @@ def test_windows_longer_than_the_data_cost_its_rows(name: str, *, deep: bool) ->
     kind, text = CASES[name]
     query = f"{kind}\n{text}\n"
     known = run(query.replace("N", "4000"), kind, None)
-    for far in FAR if deep else FAR[::3]:
+    for far in FAR if deep else FAR[:: 3 if "long cells" in name else 4]:
         if "long cells" in name:  # which are no others for another chunk
             known = run(query.replace("N", str(far)), kind, None)
         for chunk in (None, 7):

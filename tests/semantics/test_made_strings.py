@@ -30,7 +30,7 @@ from tiltpy.runtime.arrow import make_strings
 from tiltpy.string_functions import call_strings
 from tiltpy.types import STRING
 
-RANDOM, BATCH, DEEPER = 6, 6, 540
+RANDOM, BATCH, DEEPER = 4, 4, 810
 TEXTS = ["view", None, "", " a/b//c ", "Éa\U0001f600", "e\u0301", "/", "\u2003x\t", "é"]
 NUMBERS = ["12", " 12", "", None, "-5", "+7", "1.5", "1e3", ".5", "5.", ".", "1_0", "٣"]
 NUMBERS += [

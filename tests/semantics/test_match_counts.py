@@ -22,7 +22,7 @@ from tiltpy.emit.references import present_folds
 from tiltpy.frontend.parse import parse
 from tiltpy.ir.print.query import format_query
 
-RANDOM, BATCH, DEEPER = 8, 8, 400
+RANDOM, BATCH, DEEPER = 5, 5, 640
 ROWS, LENGTH = 5000, 3000
 
 

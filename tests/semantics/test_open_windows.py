@@ -20,9 +20,9 @@ from tiltpy.frontend.parse import parse
 from tiltpy.interpreter.evaluate import Event, interpret
 from tiltpy.ir.print.query import format_query
 
-CASES = 16
-BATCH = 16
-DEEPER = 180
+CASES = 8
+BATCH = 8
+DEEPER = 360
 
 
 Draw = Callable[[int], Case | None]

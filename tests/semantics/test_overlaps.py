@@ -16,7 +16,7 @@ from tests.compiled import random_setting
 from tests.random.overlaps import random_overlap_case
 from tests.semantics.test_properties import check
 
-RANDOM, BATCH, DEEPER = 10, 10, 300
+RANDOM, BATCH, DEEPER = 6, 6, 500
 
 
 @pytest.mark.parametrize("batch", range(RANDOM // BATCH))

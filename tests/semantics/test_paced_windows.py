@@ -22,7 +22,7 @@ from tiltpy.interpreter.evaluate import Event, interpret
 from tiltpy.lowering.sweep.event_vectors import EventVectors
 from tiltpy.lowering.sweep.running_window import RunningWindow
 
-CASES, DEEPER, STREAMED = 8, 160, 6
+CASES, DEEPER, STREAMED = 4, 320, 6
 CONDITIONS = (
     "session_start(~x, 3)",
     "session_start(~x, 12)",
@@ -122,7 +122,7 @@ def test_cases_keep_pace() -> None:
     """Enough of them, or the test above would test nothing."""
     reached: Counter[str] = Counter()
     with counted(reached):
-        for seed in range(16):
+        for seed in range(12):
             setting = replace(random_setting(Random(seed), span=200), points=True)  # noqa: S311
             setting = replace(setting, special_shapes=True, nulls=None)
             run_compiled(random_case(seed), setting)

@@ -159,7 +159,7 @@ KEYS = (*EXPRESSIONS, "v.kind", "~q[t].price - v.price")
 VALUES = (*KEYS, "v", "{ a = v.price, b = v.kind }")
 CONDITIONS = ("", "", " if v.size > 1", ' if v.kind == "b"', " if v.kind == ~q[t].kind")
 WINDOWS = ("~q[t-5 : t]", "~q[t-1 : t]", "~q[t-20 : t-3]", "~q[t-2 : t+2]")
-RANDOM, BATCH, DEEPER = 10, 10, 300
+RANDOM, BATCH, DEEPER = 6, 6, 500
 
 
 def random_text(random: Random) -> str:

@@ -69,7 +69,7 @@ SETTINGS = (
     Setting(chunk=7, workers=2, special_shapes=False, optimize=False),
     Setting(disabled_passes=frozenset({"fuse_operators"}), points=True, optimize=False),
 )
-RANDOM, BATCH, DEEPER = 12, 12, 340
+RANDOM, BATCH, DEEPER = 6, 6, 680
 
 
 def mean(values: list[float]) -> float:

@@ -2,8 +2,8 @@
 
 Cases with payloads that are small multiples of 1/8, where floats agree to the bit, and
 some with arbitrary floats, which agree to rounding; fewer of those that vector kernels
-or loops over point events are for, whose streams are longer. `--deep` draws 2,000
-times as many. Each runs once, with its own choice of chunk length, workers, layout,
+or loops over point events are for, whose streams are longer. `--deep` draws thousands
+of times as many. Each runs once, with its own choice of chunk length, workers, layout,
 shapes and passes. In some the last rows of inputs hold on. A failing case prints its
 seed, its setting and its query.
 """
@@ -23,17 +23,17 @@ from tiltpy.frontend.parse import parse
 from tiltpy.interpreter.evaluate import interpret
 from tiltpy.ir.print.query import format_query
 
-BATCH = 25
-EXACT, ROUNDED = 50, 25
-PAYLOADS = 25
+BATCH = 14
+EXACT, ROUNDED = 28, 14
+PAYLOADS = 14
 """Of times, durations and structs in structs; every fifth with arbitrary floats."""
-EVENTS = 16
+EVENTS = 10
 """Of windows at point events; every fourth with arbitrary floats."""
-EVENT_BATCH = 16
-GRID_BATCH = 10
-GRIDS = 10
+EVENT_BATCH = 10
+GRID_BATCH = 8
+GRIDS = 8
 """Every fourth of them with arbitrary floats."""
-DEEPER = 2000
+DEEPER = 3_500
 HELD = 4
 """Of so many cases one has last rows that hold on, as those of `until_next`."""
 

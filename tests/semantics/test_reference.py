@@ -1,7 +1,8 @@
 """The language reference: its examples are right, and everything there is has one."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 import pyarrow as pa
@@ -179,18 +180,16 @@ def bound(declared: Input, rows: Sequence[Row]) -> BoundFrame:
 
 
 def test_every_rule_of_the_grammar_has_an_example() -> None:
-    used = set().union(*(used_rules(example.text) for example in examples()))
     rules = {
         rule.alias or rule.origin.name
         for rule in parser().rules
         if rule.alias or not (rule.options.expand1 or rule.origin.name.startswith("_"))
     }
-    assert rules - used == set()
+    assert rules - used_rules() == set()
 
 
 def test_every_word_has_an_example() -> None:
-    used = set().union(*(used_tokens(example.text) for example in examples()))
-    assert (WORDS | OPERATORS) - BY_RULES - used == set()
+    assert (WORDS | OPERATORS) - BY_RULES - used_tokens() == set()
 
 
 def test_every_function_has_an_example() -> None:
@@ -214,9 +213,10 @@ def test_every_component_of_a_date_has_an_example() -> None:
 
 
 def test_every_function_of_the_library_has_an_example() -> None:
-    used = set().union(*(used_tokens(example.text) for example in examples()))
     library = (ROOT / "grammar" / "std.tilt").read_text()
-    assert set(re.findall(r"^def (\w+)", library, re.MULTILINE)) - used == set()
+    assert (
+        set(re.findall(r"^def (\w+)", library, re.MULTILINE)) - used_tokens() == set()
+    )
 
 
 def test_every_reduction_has_an_example() -> None:
@@ -224,24 +224,29 @@ def test_every_reduction_has_an_example() -> None:
     assert REDUCTIONS.keys() - used == set()
 
 
-def expressions() -> Iterator[Expr]:
-    for example in RIGHT:
-        for definition in parse(example.text).definitions:
-            yield from walk(definition.body)
+@cache
+def expressions() -> tuple[Expr, ...]:
+    definitions = (one for e in RIGHT for one in parse(e.text).definitions)
+    return tuple(expr for one in definitions for expr in walk(one.body))
 
 
-def used_rules(text: str) -> set[str]:
-    return {str(tree.data) for tree in tree_of(text).iter_subtrees()}
+@cache
+def used_rules() -> frozenset[str]:
+    return frozenset(str(one.data) for tree in trees() for one in tree.iter_subtrees())
 
 
-def used_tokens(text: str) -> set[str]:
+@cache
+def used_tokens() -> frozenset[str]:
     found: set[str] = set()
-    for token in tree_of(text).scan_values(lambda value: isinstance(value, Token)):
-        found.add(str(token))
-        if token.type == "DURATION":
-            found.add(token.lstrip("0123456789."))
-    return found
+    for tree in trees():
+        for token in tree.scan_values(lambda value: isinstance(value, Token)):
+            found.add(str(token))
+            if token.type == "DURATION":
+                found.add(token.lstrip("0123456789."))
+    return frozenset(found)
 
 
-def tree_of(text: str) -> Tree[Token]:
-    return parser().parse(text, start="start")
+@cache
+def trees() -> tuple[Tree[Token], ...]:
+    texts = (example.text for example in examples())
+    return tuple(parser().parse(text, start="start") for text in texts)

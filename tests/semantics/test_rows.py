@@ -17,8 +17,8 @@ from tiltpy.frontend.parse import parse
 from tiltpy.ir.print.query import format_query
 from tiltpy.ir.verify.invariants import verify_source
 
-CASES, BATCH, DEEPER = 12, 12, 250
-STRUCTS = 40
+CASES, BATCH, DEEPER = 7, 7, 430
+STRUCTS = 22
 
 
 @pytest.mark.parametrize("batch", range(CASES // BATCH))

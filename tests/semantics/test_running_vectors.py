@@ -13,7 +13,7 @@ from tests.random.queries import Case
 from tiltpy.frontend.parse import parse
 from tiltpy.interpreter.evaluate import Event, Value, interpret
 
-CASES, DEEPER, STREAMED = 8, 140, 6
+CASES, DEEPER, STREAMED = 4, 280, 6
 FLOATS = 1.5, -2.25, 0.0, -0.0, float("nan"), float("inf"), -float("inf"), 8.0
 INTEGERS = ("i8", "i32", "i64", "u8", "u64")
 

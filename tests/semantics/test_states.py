@@ -17,9 +17,9 @@ from tiltpy.frontend.parse import parse
 from tiltpy.interpreter.evaluate import interpret
 from tiltpy.ir.print.query import format_query
 
-BATCH = 6
-CASES, STREAMS, KEYED = 12, 6, 6
-DEEPER = 850
+BATCH = 4
+CASES, STREAMS, KEYED = 8, 4, 4
+DEEPER = 1_275
 
 
 def check_case(seed: int) -> None:

@@ -17,9 +17,9 @@ from tests.random.ties import with_ties
 from tests.semantics.test_properties import check
 from tiltpy.runtime.ingest.visible_rows import visible_rows
 
-EVENTS, STATES = 10, 10
-BATCH = 10
-DEEPER = 400
+EVENTS, STATES = 6, 6
+BATCH = 6
+DEEPER = 670
 
 
 def check_tied_events(seed: int) -> None:

@@ -21,9 +21,9 @@ from tiltpy.frontend.parse import parse
 from tiltpy.interpreter.evaluate import Event, Snapshot, Value, interpret
 from tiltpy.ir.print.query import format_query
 
-BATCH = 10
-CASES, GRIDS, KEYED, STREAMS, OPEN = 30, 10, 10, 10, 10
-DEEPER = 120
+BATCH = 6
+CASES, GRIDS, KEYED, STREAMS, OPEN = 18, 6, 6, 6, 6
+DEEPER = 200
 
 
 def random_timelines(seed: int) -> Case:

@@ -13,7 +13,7 @@ from tests.semantics.test_properties import check
 from tiltpy.frontend.parse import parse
 from tiltpy.ir.print.query import format_query
 
-RANDOM, BATCH, DEEPER = 10, 10, 200
+RANDOM, BATCH, DEEPER = 5, 5, 400
 
 
 @pytest.mark.parametrize("batch", range(RANDOM // BATCH))

@@ -59,7 +59,7 @@ WAYS = (
 )
 
 
-@pytest.mark.covering(2)
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("left", STREAMS)
 @pytest.mark.parametrize("right", STREAMS)
 @pytest.mark.parametrize("query", QUERIES)

@@ -152,6 +152,7 @@ class Reading:
         return self.reader.__arrow_c_stream__(requested_schema)
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, GeneratorExit])
 @pytest.mark.parametrize("method", ["run", "stream", "run_to"])
 @pytest.mark.parametrize("wrapped", [False, True])
@@ -177,6 +178,7 @@ def test_what_a_reader_raises(
     wait_until_idle()
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, ZeroDivisionError])
 @pytest.mark.parametrize("ticks", [1000, 1 << 35])
 def test_what_progress_raises(error: type[BaseException], ticks: int) -> None:

@@ -24,7 +24,7 @@ from tiltpy.runtime.results.plot_keys import KeySelection
 from tiltpy.runtime.results.result import Result
 from tiltpy.runtime.results.table import DeferredRows
 
-ROWS = 6000
+ROWS = 4200
 """Enough for vector kernels, and for folds by key."""
 NUMBERS = np.arange(ROWS)
 X = pa.table(
