@@ -36,8 +36,9 @@ def pytest_configure(config: pytest.Config) -> None:
     some random settings. LLVM compiles each text once, for all workers. No test has
     to be done by a deadline.
     """
-    settings.register_profile("no deadline", deadline=None)
-    settings.load_profile("no deadline")
+    examples = 2_000 if config.getoption("--deep") else 100
+    settings.register_profile("tests", deadline=None, max_examples=examples)
+    settings.load_profile("tests")
     stages.VERIFY_KERNELS = True
     set_default_costs(baseline_rows=0, portion_rows=4, shared_result_rows=4)
     if not hasattr(config, "workerinput"):

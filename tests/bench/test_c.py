@@ -135,7 +135,8 @@ def older_processor(
     """The functions as they are where vectors are shorter."""
     if platform.machine() != "x86_64":
         pytest.skip("another processor")
-    monkeypatch.setattr(library, "FLAGS", (*library.FLAGS, f"-march={request.param}"))
+    flags = (*library.FLAGS, f"-march={request.param}", "-O1")  # which is compiled soon
+    monkeypatch.setattr(library, "FLAGS", flags)
     monkeypatch.setattr(library, "library", cache(library.library.__wrapped__))
 
 

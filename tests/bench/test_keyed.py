@@ -9,7 +9,7 @@ import pytest
 
 from bench.outcome import Table, difference, table_of
 from bench.peers.c import keyed as c_keyed
-from bench.peers.c.library import compiler
+from bench.peers.c import library
 from bench.peers.duckdb import keyed as duckdb_keyed
 from bench.peers.grouped import grouped, in_order
 from bench.peers.numba import keyed as numba_keyed
@@ -80,9 +80,10 @@ def test_compiled_loops_agree() -> None:
 
 
 @every_workload
-@pytest.mark.skipif(compiler() is None, reason="no C compiler")
-def test_c_agrees(workload: Workload) -> None:
+@pytest.mark.skipif(library.compiler() is None, reason="no C compiler")
+def test_c_agrees(workload: Workload, monkeypatch: pytest.MonkeyPatch) -> None:
     check(workload, c_keyed.peer(workload, stream_of(workload)))
+    monkeypatch.setattr(library, "FLAGS", (*library.FLAGS, "-O1"))
     check(workload, c_keyed.peer(workload, stream_of(workload), plain=True))
 
 

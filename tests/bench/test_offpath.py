@@ -93,7 +93,7 @@ def by_key(output: tilt.OutputTable) -> Iterator[tuple[Key, Snapshot]]:
         yield tuple(column[i] for column in columns), row
 
 
-@pytest.mark.few(50)
+@pytest.mark.few(30)
 @interpreted
 def test_results_are_what_the_query_means(workload: OffPath) -> None:
     workload = workload.coarser()

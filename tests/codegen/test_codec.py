@@ -26,9 +26,9 @@ from tiltpy.ir.traversal import walk
 from tiltpy.source import UNKNOWN
 from tiltpy.types import BOOL, F64, I64, STRING, columns
 
-QUERIES = 60
-MUTATIONS = 4000
-DEEPER = 100
+QUERIES = 30
+MUTATIONS = 2000
+DEEPER = 200
 OFF = CompileOptions(cache=False)
 
 

@@ -291,6 +291,7 @@ def test_long_definitions_are_cut() -> None:
     assert (len(lines), lines[-1], len(edges)) == (14, "…", 39)
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize("seed", range(40))
 def test_random_queries_have_outlines(seed: int) -> None:
     query = CompiledQuery(random_case(seed, exact=True).query)

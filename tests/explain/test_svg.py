@@ -99,6 +99,7 @@ def test_pictures_hold_the_outline(text: str) -> None:
     check(tilt.parse(text))
 
 
+@pytest.mark.few(20)
 @pytest.mark.parametrize("seed", range(60))
 def test_random_queries_have_pictures(seed: int) -> None:
     check(CompiledQuery(random_case(seed, exact=True).query))

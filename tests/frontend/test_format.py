@@ -29,7 +29,7 @@ from tiltpy.ir.print.query import format_cut, format_expr, format_query
 from tiltpy.ir.traversal import drop_unused, rewrite, walk
 from tiltpy.types import BOOL, F32, F64, I8, I64, Boundary, Reach
 
-QUERIES = 300
+QUERIES = 150
 
 
 # -- printing the IR ------------------------------------------------------------------

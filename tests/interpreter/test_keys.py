@@ -130,6 +130,7 @@ def split(case: Case, random: Random) -> tuple[Query, dict[str, Rows]]:
     return replace(case.query, inputs=tuple(inputs)), events
 
 
+@pytest.mark.few(25)
 @pytest.mark.parametrize("seed", range(60))
 def test_a_key_is_what_its_rows_are_alone(seed: int) -> None:
     """Removing the other keys' rows changes nothing, and neither does any pass."""

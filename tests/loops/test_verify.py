@@ -648,11 +648,11 @@ def test_the_kernels_of_golden_texts_pass() -> None:
     assert names == {path.stem for path in (GOLDEN / "loops").iterdir()}
 
 
-def test_no_variable_can_be_left_unassigned() -> None:
+def test_no_variable_can_be_left_unassigned(*, deep: bool) -> None:
     """Without the assignments of any variable that is read no kernel passes."""
-    refused = 0
+    refused, step = 0, 1 if deep else 3
     for name, lowered in golden_kernels():
-        for var in sorted(assigned_variables(lowered.kernel.body)):
+        for var in sorted(assigned_variables(lowered.kernel.body))[::step]:
             body = without(lowered.kernel.body, var)
             broken = replace(lowered.kernel, body=body)
             if re.search(

@@ -117,8 +117,12 @@ def test_examples_are_numbered_without_a_gap() -> None:
     assert found == list(range(1, len(PROGRAMS) + 1))
 
 
-def test_there_is_a_picture_of_each_application(tmp_path: Path) -> None:
-    run_program(EXAMPLES / "pictures" / "draw.py", tmp_path, cwd=tmp_path)
+def test_there_is_a_picture_of_each_application(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = EXAMPLES / "pictures" / "draw.py"
+    monkeypatch.setattr(sys, "argv", [str(program), str(tmp_path)])
+    runpy.run_path(str(program), run_name="__main__")
     drawn = {path.stem for path in tmp_path.glob("*.svg")}
     others = {"figure4", "late", "spread", "trend", "weekly"}
     assert drawn == {path.stem for path in QUERIES} - others

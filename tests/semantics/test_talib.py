@@ -4,6 +4,7 @@ Prices are rows at irregular times, and windows are of rows, but for one indicat
 is TA-Lib's φ.
 """
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,11 @@ import tiltpy as tilt
 Series = NDArray[np.float64]
 Times = NDArray[np.int64]
 
-FUNCTIONS = (Path(__file__).parent / "indicators.tilt").read_text()
+TEXT = (Path(__file__).parent / "indicators.tilt").read_text()
+FUNCTIONS = {
+    part.split("(")[0].split()[1]: part
+    for part in re.split(r"^(?=def |reduction )", TEXT, flags=re.MULTILINE)[1:]
+}
 HEAD = """
 input bar : { open: f64, high: f64, low: f64, close: f64, volume: f64 } point
 ~o[t] = ~bar[t].open
@@ -327,10 +332,18 @@ INDICATORS: dict[str, tuple[str, Series | tuple[Series, ...]]] = {
 }
 
 
+def functions_for(text: str) -> str:
+    """List the functions that a text calls, and those that these call."""
+    called = "".join(
+        part for name, part in FUNCTIONS.items() if re.search(rf"\b{name}\(", text)
+    )
+    return called if called == text else functions_for(called)
+
+
 @pytest.mark.parametrize("name", INDICATORS)
 def test_an_indicator_is_talibs(name: str) -> None:
     text, expected = INDICATORS[name]
-    query = tilt.parse(f"{FUNCTIONS}{HEAD}{text}\noutput ~out\n")
+    query = tilt.parse(f"{functions_for(text)}{HEAD}{text}\noutput ~out\n")
     times = np.arange(len(C)) if name in EVERY_TICK else TIMES
     table = query.run(bar=pa.table({"time": times, **PRICES}))["out"].to_arrow()
     columns = expected if isinstance(expected, tuple) else (expected,)

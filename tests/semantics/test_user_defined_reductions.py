@@ -182,12 +182,12 @@ def test_fields_may_become_one_another() -> None:
 def test_merges_are_made_in_order() -> None:
     found = found_in("s = TDom(-∞, ∞, 8) ~o[s] = edges(~m[s-8:s])")
     assert found == [(0, 8, {"rise": 30, "last": 40})]
-    long = [Event(i, i + 1, i * i % 97) for i in range(600)]
-    for size, step in ((64, 64), (96, 32), (33, 33), (300, 1)):
+    long = [Event(i, i + 1, i * i % 97) for i in range(400)]
+    for size, step in ((64, 64), (96, 32), (33, 33), (150, 1)):
         text = f"s = TDom(-∞, ∞, {step}) ~o[s] = edges(~m[s-{size}:s])"
-        rows = found_in(text, long, 600)
+        rows = found_in(text, long, 400)
         whole = [row for row in rows if row.end % step == 0]
-        assert len(whole) >= 600 // step
+        assert len(whole) >= 400 // step
         for _, end, value in whole:
             newest, oldest = end - 1, max(0, end - size)
             rise = newest**2 % 97 - oldest**2 % 97

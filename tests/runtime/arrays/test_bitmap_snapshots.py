@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tiltpy import types as ty
@@ -63,7 +63,6 @@ def cells(draw: st.DrawFn) -> str:
 
 
 @given(cells(), st.integers(-9, 9), st.sampled_from([1, 2, 7]))
-@settings(max_examples=500)
 def test_times_follow_from_the_bits(text: str, low: int, period: int) -> None:
     piece = piece_of(text, low, period)
     assert (piece.find_carry_end(), rows_of(piece)) == meaning(text, low, period)
@@ -83,7 +82,6 @@ def test_without_covered_each_snapshot_is_a_cell() -> None:
 
 
 @given(cells(), st.lists(st.integers(1, 40), max_size=4), st.data())
-@settings(max_examples=500)
 def test_stitching_pieces_of_both_kinds(
     text: str, cuts: list[int], data: st.DataObject
 ) -> None:

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tiltpy import types as ty
@@ -70,7 +70,6 @@ def expected_layout(pairs: Rows) -> tuple[TimeLayout, bool]:
 
 
 @given(rows())
-@settings(max_examples=300)
 def test_layout_and_times(pairs: Rows) -> None:
     buffer = buffer_of(pairs)
     assert (buffer.layout, buffer.fifo) == expected_layout(pairs)
@@ -82,7 +81,6 @@ def test_layout_and_times(pairs: Rows) -> None:
 
 
 @given(rows(), st.data())
-@settings(max_examples=300)
 def test_slices_are_views_of_the_rows(pairs: Rows, data: st.DataObject) -> None:
     buffer = buffer_of(pairs)
     for _ in range(2):  # and a slice of the slice
@@ -104,7 +102,6 @@ def test_slices_are_views_of_the_rows(pairs: Rows, data: st.DataObject) -> None:
 
 
 @given(rows(), st.integers(-25, 60), st.integers(-5, 30))
-@settings(max_examples=600)
 def test_find_covers_what_overlaps(pairs: Rows, low: int, length: int) -> None:
     buffer = buffer_of(pairs)
     high = low + length
@@ -154,7 +151,6 @@ def test_long_rows_are_no_samples() -> None:
 
 
 @given(st.lists(st.booleans(), max_size=40))
-@settings(max_examples=100)
 def test_packed_validity(valid: list[bool]) -> None:
     bits = pack_validity(np.array(valid, np.uint8))
     assert (bits is None) == all(valid)

@@ -2,7 +2,7 @@
 
 import hypothesis.strategies as st
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import given
 
 from tiltpy.runtime.arrow.encode_strings import encode_chunks
 from tiltpy.runtime.concurrency.offload import allow_threads
@@ -23,7 +23,6 @@ def in_a_dictionary(values: list[str | None], *, twice: bool) -> pa.Array:
 
 
 @given(st.lists(st.tuples(texts, kinds), max_size=4), st.integers(2, 4))
-@settings(max_examples=200)
 def test_threads_find_what_one_does(
     chunks: list[tuple[list[str | None], pa.DataType]], threads: int
 ) -> None:
@@ -32,7 +31,6 @@ def test_threads_find_what_one_does(
 
 
 @given(texts, texts, st.booleans(), st.integers(1, 3))
-@settings(max_examples=100)
 def test_dictionaries(
     first: list[str | None], second: list[str | None], twice: bool, threads: int
 ) -> None:

@@ -11,7 +11,7 @@ from tests import ROOT
 from tiltpy.codegen.jit import _StrengthReduction
 from tiltpy.forks import ForkSafe, cached_property
 
-FORKS = 4
+FORKS = 2
 
 
 def test_children_of_a_process_that_compiles_live(*, deep: bool) -> None:

@@ -1,7 +1,7 @@
 """`python -m tests.runtime.execution.fences FAMILY FIRST LAST SIDE`: fenced memory.
 
 Queries of a family, or of `all`, are computed and compared with the interpreter: some
-seeds, or those of `FAMILY:SEED FAMILY:SEED ... SIDE`.
+seeds, and those of `FAMILY:SEED FAMILY:SEED ...` before the side.
 
 Every array that a kernel reads or writes is cut to exactly the size that the runtime
 says it has, and put right before a page that nobody may touch (SIDE `high`), or right
@@ -313,12 +313,10 @@ FAMILIES: Mapping[str, Family] = {
 
 def list_seeds(words: Sequence[str]) -> Iterator[tuple[str, int]]:
     """List the families and seeds that a command names."""
-    if ":" in words[0]:
-        for word in words:
-            name, _, text = word.partition(":")
-            yield name, int(text)
-        return
-    family, first, last = words
+    for word in words[3:]:
+        name, _, text = word.partition(":")
+        yield name, int(text)
+    family, first, last = words[:3]
     names = list(FAMILIES) if family == "all" else [family]
     for number in range(int(first), int(last)):
         seed, place = divmod(number, len(names))

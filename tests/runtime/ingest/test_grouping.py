@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -39,7 +39,6 @@ def check_groups(codes: NDArray[np.unsignedinteger], size: int) -> None:
     ),
     st.booleans(),
 )
-@settings(max_examples=300)
 def test_runs_and_single_rows(
     runs: list[tuple[int, int]], kind: tuple[type[np.unsignedinteger], int], cut: bool
 ) -> None:

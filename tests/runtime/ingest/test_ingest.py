@@ -9,7 +9,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.frames import TRADE, check, events, m, read, ticks
@@ -251,7 +251,6 @@ def end_of(stamp: int, stamps: list[int], lifetime: lifetimes.Lifetime) -> int:
     st.lists(st.tuples(st.integers(-9, 9), st.none() | st.integers(0, 5)), max_size=9),
     LIFETIMES,
 )
-@settings(max_examples=400)
 def test_events_against_the_definition(
     rows: list[tuple[int, int | None]], lifetime: lifetimes.Lifetime
 ) -> None:
@@ -430,7 +429,6 @@ def test_order_columns_break_ties() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.none() | st.integers(0, 2))))
-@settings(max_examples=200)
 def test_sorting_against_python(keys: list[tuple[int, int | None]]) -> None:
     table = pa.table(
         {

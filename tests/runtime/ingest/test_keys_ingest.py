@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.frames import TRADE, check, events, m, read
@@ -838,7 +838,6 @@ def key_of(*parts: object) -> object:
     st.sampled_from([ty.I64, ty.Struct((("m", ty.I64), ("n", ty.F64)))]),
     st.sampled_from([(), ("seq",)]),
 )
-@settings(max_examples=250)
 def test_groups_are_what_each_key_alone_would_be(
     drawn: tuple[pa.Table, tuple[str, ...]],
     lifetime: lifetimes.Lifetime,

@@ -3,7 +3,7 @@
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from tiltpy.runtime.arrays.dtypes import Times
 from tiltpy.runtime.concurrency.offload import allow_threads
@@ -22,7 +22,6 @@ def check(ticks: Times, threads: int) -> None:
     st.sampled_from([1, 2**40, 2**58]),
     st.integers(1, 3),
 )
-@settings(max_examples=300)
 def test_few_times(numbers: list[int], step: int, threads: int) -> None:
     check(np.array(numbers, np.int64) * step, threads)
 
@@ -56,7 +55,6 @@ def test_packed_rows(size: int, threads: int) -> None:
     st.booleans(),
     st.integers(1, 3),
 )
-@settings(max_examples=200)
 def test_intervals(rows: list[tuple[int, int]], ties: bool, threads: int) -> None:
     starts = np.array([start for start, _ in rows], np.int64)
     ends = starts + np.array([length for _, length in rows])

@@ -11,7 +11,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tiltpy as tilt
@@ -109,7 +109,6 @@ def test_fields_may_be_null_and_scalars_are_not() -> None:
     st.integers(0, 12),
     st.data(),
 )
-@settings(max_examples=150)
 def test_bitmaps_at_any_offset(
     rows: list[tuple[bool, bool]], offset: int, data: st.DataObject
 ) -> None:
