@@ -25,8 +25,11 @@ LOCAL = "local[2]"
 PATIENCE = 900
 """Seconds that a program over a cluster may take."""
 
-SOON = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""What every JVM is told: to be up soon, rather than fast in the end."""
+SOON = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=200m"
+"""What every JVM is told: to be up soon, rather than fast in the end.
+
+There is room for the code of many queries, or else it is swept and compiled anew.
+"""
 
 SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",

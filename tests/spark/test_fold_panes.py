@@ -25,7 +25,7 @@ from tiltpy.plan.partial_panes import split_into_panes
 from tiltpy.spark import apply, tilt_transform
 from tiltpy.spark.apply import SparkPlan
 
-CASES, DEEPER = 3, 300
+CASES, DEEPER = 2, 300
 ELEMENTS = (
     "count({})",
     "count(v for v in {} if v.i > 2)",

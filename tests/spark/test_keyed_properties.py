@@ -26,7 +26,7 @@ from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.spark import apply_all
 from tiltpy.types import columns
 
-QUERIES, DEEPER = 2, 200
+QUERIES, DEEPER = 1, 200
 NOT_SPARKS = (
     pa.types.is_null,
     pa.types.is_unsigned_integer,
