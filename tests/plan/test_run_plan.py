@@ -207,6 +207,15 @@ def test_each_worker_has_batches_of_keys_that_a_vector_kernel_serves() -> None:
         assert len(list(plan_keys(work, every, ~every, every, costs, workers))) == tasks
 
 
+def test_rows_without_a_key_make_batches_smaller_and_no_key_a_run_of_its_own() -> None:
+    work, every = np.full(6, 10), np.ones(6, np.bool_)
+    for shared, batches in (0, [3, 3]), (50, [1] * 6), (5000, [1] * 6):
+        found = list(plan_keys(work, every, ~every, ~every, KEYS, 1, shared))
+        assert [len(task.keys) for task in found] == batches
+        assert not any(task.alone for task in found)
+        assert sum(task.rows for task in found) == 6 * (10 + shared)
+
+
 def test_keys_for_which_nothing_is_wanted_are_left_out() -> None:
     work, none = np.array([5, 5, 5]), np.zeros(3, np.bool_)
     (task,) = plan_keys(work, np.array([True, False, True]), none, none, KEYS, 1)

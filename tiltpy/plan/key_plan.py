@@ -116,24 +116,26 @@ def plan_keys(
     served: Mask,
     costs: KeyCosts,
     workers: int,
+    shared: int = 0,
 ) -> Iterator[KeyTask]:
     """Divide the `wanted` keys into tasks for `workers`, in order.
 
     `forced` are runs of their own in any case; `served` are those of which a vector
-    kernel computes most.
+    kernel computes most. Each key passes `shared` rows without a key, too: they make
+    batches smaller, and no key a run of its own.
     """
     keys = np.flatnonzero(wanted)
     if not len(keys):
         return
     alone = (forced | (work >= costs.many_rows) & ~served)[keys]
     cost = np.where(served, work // costs.vector_speedup, work)[keys]
-    share = np.maximum(cost, costs.batch_rows // costs.batch_keys)
+    share = np.maximum(cost + shared, costs.batch_rows // costs.batch_keys)
     share[alone] = 0
     joined = count_joined(int(share.sum()), workers, costs)
     batch = share.cumsum() // (joined * costs.batch_rows)
     new = alone[1:] | alone[:-1] | (batch[1:] != batch[:-1])
     for numbers in np.split(np.arange(len(keys)), np.flatnonzero(new) + 1):
-        rows = int(work[keys[numbers]].sum())
+        rows = int(work[keys[numbers]].sum()) + shared * len(numbers)
         yield KeyTask(keys[numbers], bool(alone[numbers[0]]), rows)
 
 

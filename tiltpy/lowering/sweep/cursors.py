@@ -33,6 +33,7 @@ from tiltpy.loops.build import (
     sub,
 )
 from tiltpy.loops.nodes import Bin, LExpr, Store, While
+from tiltpy.lowering.sweep.far_rows import jump
 from tiltpy.lowering.sweep.row_bounds import RowBound, RowBounds
 from tiltpy.types import BOOL, I64
 
@@ -131,14 +132,22 @@ class ScanCursor:
     """A cursor over rows at the first that ends at or after the time.
 
     They are disjoint, or points: of those that share a stamp it is at the last. It
-    passes `leaps` rows without a branch before it looks for more.
+    passes `leaps` rows without a branch before it looks for more, and `jumps` to one
+    that is far.
     """
 
     def __init__(
-        self, builder: KernelBuilder, rows: ObjectRows, offset: int, leaps: int = 0
+        self,
+        builder: KernelBuilder,
+        rows: ObjectRows,
+        offset: int,
+        *,
+        leaps: int,
+        jumps: bool,
     ) -> None:
         label = f"{rows.name}.at"
         self.leaps = leaps
+        self.jumps = jumps
         self.rows = rows
         self.offset = offset
         self.row = builder.fresh(label)
@@ -177,6 +186,8 @@ class ScanCursor:
             null = negate(rows.exists(rows.clamp(self.row)))
             passing = conj(lt(self.row, rows.count), disj(passing, null))
         inner.set(self.row, add(self.row, i64(1)))
+        if self.jumps:
+            jump(inner, rows, self.row, lambda row: lt(rows.end_at(row), time))
         block.add(While(passing, inner.body(), head.body()))
         if not rows.disjoint:
             self._pass_tied(block)

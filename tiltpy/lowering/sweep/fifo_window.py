@@ -363,7 +363,7 @@ class SlidingWindow:
         lo, until = self._distance_bound(), self.low.follow(now)
         if self.leaps and not observers:
             lo.leap(block, until, block.costs.leap_rows)
-        lo.run(block, until, passing)
+        lo.run(block, until, passing, idle=not observers)
 
     def _flip(self, block: Block, stop: LExpr) -> None:
         """Move all rows before `stop` to the front: combine suffixes, newest first."""

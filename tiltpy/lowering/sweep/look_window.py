@@ -88,13 +88,17 @@ class LookWindow:
         block.set(self.changed, ne(seen, self.before))
 
     def _follow_newest(self, block: Block, now: LExpr) -> None:
+        if self.rows.complete:
+            self.bound.run(block, now, idle=True)
+            block.set(self.row, sub(self.bound.row, i64(1)))
+            return
         passing, seen = block.inner(), block.inner()
         seen.set(self.row, self.bound.row)
         passing.when(self.rows.exists(self.bound.row), seen)
         self.bound.run(block, now, passing)
 
     def _follow_next(self, block: Block, now: LExpr) -> None:
-        self.bound.run(block, now)
+        self.bound.run(block, now, idle=True)
         block.set(self.row, greatest(self.row, self.bound.row))
         if not self.rows.complete:
             skip = block.inner()

@@ -95,7 +95,9 @@ class SweepOperands:
         self.cells = CalendarCells.of(builder, definition)
         self.intervals = IntervalCells(builder)
         self.every_tick = definition.tdom.precision == 1 and self.cells is None
-        self.bounds = RowBounds(builder)
+        one_tick = plan.one_tick
+        visited = definition.tdom.rows if one_tick is None else one_tick.object
+        self.bounds = RowBounds(builder, visited)
         self.cursors = {p: self._cursor(p, how) for p, how in plan.points}
         self.windows = {w: self._window(w, how) for w, how in plan.windows}
         self.present = {
@@ -141,7 +143,10 @@ class SweepOperands:
             case CursorPlan.SCAN:
                 over_rows = self.definition.tdom.rows is not None
                 leaps = self.builder.costs.cursor_leaps if over_rows else 0
-                return ScanCursor(self.builder, rows, point.offset, leaps)
+                jumps = rows.name != self.bounds.visited
+                return ScanCursor(
+                    self.builder, rows, point.offset, leaps=leaps, jumps=jumps
+                )
             case _:
                 assert_never(plan)
 

@@ -19,6 +19,7 @@ from tiltpy.emit.row_access import ObjectRows
 from tiltpy.lean_dataclass import dataclass
 from tiltpy.loops.build import add, convert, i64, le, least, sub
 from tiltpy.loops.nodes import LExpr, Var, While
+from tiltpy.lowering.sweep.far_rows import jump
 from tiltpy.types import BOOL, I64
 
 Side = Literal["start", "end"]
@@ -29,7 +30,7 @@ class RowBound:
     """A position in rows: those before `row` start, or end, by `now + offset`.
 
     `due` is the first time of the loop at which the next one does; `moved` says whether
-    the last step moved it.
+    the last step moved it. If it `jumps`, the loop may visit few times beside the rows.
     """
 
     rows: ObjectRows
@@ -38,6 +39,7 @@ class RowBound:
     row: Var
     due: Var
     moved: Var
+    jumps: bool
 
     def start(self, block: Block) -> None:
         """Move to before the first row."""
@@ -60,13 +62,18 @@ class RowBound:
         passing: Block | None = None,
         *,
         to_row: LExpr | None = None,
+        idle: bool = False,
     ) -> None:
         """Move for as long as that is due, or behind a row if one is given.
 
-        `passing` runs before each move.
+        `passing` runs before each move; `idle`: there is nothing to do for rows that
+        are passed, and it may jump to one that is far.
         """
         inner = passing or block.inner()
-        self.set(inner, add(self.row, i64(1)))
+        inner.set(self.row, add(self.row, i64(1)))
+        if idle and self.jumps:
+            jump(inner, self.rows, self.row, lambda row: le(self._edge_due(row), now))
+        inner.set(self.due, self.due_at(self.row))
         more = le(self.due, now) if to_row is None else le(self.row, to_row)
         block.add(While(more, inner.body()))
 
@@ -89,6 +96,8 @@ class RowBound:
         block.set(self.row, add(self.row, moves))
         inner = block.inner()
         inner.set(self.row, add(self.row, i64(1)))
+        if self.jumps:
+            jump(inner, self.rows, self.row, lambda row: le(self._edge(row), until))
         block.add(While(le(self._bound(self.row), until), inner.body()))
 
     def _ahead(self, rows: int) -> LExpr:
@@ -105,6 +114,15 @@ class RowBound:
     def due_at(self, row: LExpr) -> LExpr:
         """The first time of the loop at which a row has its bound."""
         return sub(self._bound(row), i64(self.offset))
+
+    def _edge_due(self, row: LExpr) -> LExpr:
+        """The first time of the loop at which an existing row has its bound."""
+        return sub(self._edge(row), i64(self.offset))
+
+    def _edge(self, row: LExpr) -> LExpr:
+        return (
+            self.rows.start_at(row) if self.side == "start" else self.rows.end_at(row)
+        )
 
     def _bound(self, row: LExpr) -> LExpr:
         start = self.side == "start"
@@ -125,10 +143,14 @@ def first_number(builder: KernelBuilder, rows: ObjectRows) -> LExpr:
 
 
 class RowBounds:
-    """The row bounds of a loop; it steps the `shared` ones."""
+    """The row bounds of a loop; it steps the `shared` ones.
 
-    def __init__(self, builder: KernelBuilder) -> None:
+    `visited` is the object of which it visits each row, if there is one.
+    """
+
+    def __init__(self, builder: KernelBuilder, visited: str | None) -> None:
         self.builder = builder
+        self.visited = visited
         self.shared: dict[tuple[str, Side, int], RowBound] = {}
 
     def new_bound(self, rows: ObjectRows, side: Side, offset: int) -> RowBound:
@@ -141,6 +163,7 @@ class RowBounds:
             self.builder.fresh(label),
             self.builder.fresh(f"{label}.due"),
             self.builder.fresh(f"{label}.moved", BOOL),
+            rows.name != self.visited,
         )
 
     def shared_bound(self, rows: ObjectRows, side: Side, offset: int) -> RowBound:

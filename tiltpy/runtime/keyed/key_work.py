@@ -30,17 +30,39 @@ class KeyWork:
     request: Request
     strings: Strings
 
-    def count_rows(self) -> I64Array:
-        """Count the rows, or cells, to visit for each key."""
-        work = rows_by_key(self.inputs, self.count)
-        for rows in self.inputs.values():
-            if isinstance(rows, SnapshotBuffer):
-                work += rows.n
+    def count_own(self) -> I64Array:
+        """Count the rows of each key, or the cells to visit for it."""
+        own = rows_by_key(self.inputs, self.count)
         if self.beyond_rows:
             for loop, visits, again, _ in self._visits():
                 if loop.beyond_rows:
-                    work = np.maximum(work, np.maximum(visits, again))
-        return work
+                    own = np.maximum(own, np.maximum(visits, again))
+        return own
+
+    def count_shared(self) -> int:
+        """Count the rows without a key that are passed for each key, one by one.
+
+        At few visits between their changes a loop jumps to those that it reads.
+        """
+        return sum(
+            rows.n
+            for name, rows in self.inputs.items()
+            if isinstance(rows, SnapshotBuffer) and self._passes(name)
+        )
+
+    def _passes(self, name: str) -> bool:
+        """Tell whether a loop visits all changes of an input, or folds all its past.
+
+        Of a past of one row it reads the last.
+        """
+        return any(
+            any(name == source for source, _ in loop.changes)
+            or any(
+                read.object == name and read.is_unbounded and read.rows != 1
+                for read in loop.reads
+            )
+            for loop in self.signature.loops
+        )
 
     @property
     def beyond_rows(self) -> bool:

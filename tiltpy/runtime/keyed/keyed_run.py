@@ -281,7 +281,9 @@ class KeyedRun:
             wanted |= ranges.nonempty
         if not wanted.any():
             return
-        work = self._key_work().count_rows()
+        key_work = self._key_work()
+        own, shared = key_work.count_own(), key_work.count_shared()
+        work = own + shared
         forced = (work >= self.costs.shared_rows) | select_long(self.ranges, self.count)
         if self.options.chunk is not None:
             forced |= select_cut(self.ranges, self.count, self.options.chunk)
@@ -294,7 +296,7 @@ class KeyedRun:
         costs = self.costs
         if not self.whole:  # then to start a run for each key, span by span, adds up
             costs = replace(costs, many_rows=max(costs.many_rows, costs.batch_rows))
-        yield from plan_keys(work, wanted, forced, served, costs, self._workers)
+        yield from plan_keys(own, wanted, forced, served, costs, self._workers, shared)
 
     @property
     def _workers(self) -> int:
