@@ -156,7 +156,7 @@ class KeyCosts(_Thresholds):
     """Rows of concatenated keys, at most, of which the shifted times are kept for the
     next run over the same rows, 16 bytes each (sessions take 0.8 of the time)."""
     worker_calls: int = 4
-    """Calls of batches for each of several workers, at least, if batches are joined."""
+    """Calls of concatenated keys for each of several workers, at least."""
     vector_rows: int = 1 << 8
     """Rows from which on a vector kernel may serve a key: it visits each key's halo,
     and leaves its edges to calls of the sweep kernel."""

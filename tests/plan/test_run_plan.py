@@ -168,7 +168,7 @@ KEYS = KeyCosts(
     [
         ([], [], [], []),
         ([5, 5, 5, 5, 5, 5], [], [], [[0, 1, 2], [3, 4, 5]]),
-        ([30, 40, 30], [], [], [[0], [1, 2]]),
+        ([30, 40, 30], [], [], [[0, 1], [2]]),
         ([1, 200, 1], [], [], [[0], "1", [2]]),
         ([1, 200, 1], [], [1], [[0, 1, 2]]),
         ([1, 2, 300, 300], [1, 2], [2, 3], [[0], "1", "2", [3]]),
@@ -190,10 +190,10 @@ def test_keys_in_batches_or_alone(
 
 
 def test_joined_batches() -> None:
-    work, none = np.array([30, 40, 30, 200, 30]), np.zeros(5, np.bool_)
+    work, none = np.array([30, 40, 30, 200, 30, 60, 20]), np.zeros(7, np.bool_)
     costs = replace(KEYS, joined_batches=3, worker_calls=2)
     found = list(plan_keys(work, ~none, none, none, costs, 1))
-    assert [task.keys.tolist() for task in found] == [[0, 1, 2], [3], [4]]
+    assert [task.keys.tolist() for task in found] == [[0, 1, 2], [3], [4], [5, 6]]
     assert [count_joined(rows, 1, costs) for rows in (0, 10**6)] == [3, 3]
     found_joined = [count_joined(rows, 2, costs) for rows in (0, 479, 480, 719, 720)]
     assert found_joined == [1, 1, 2, 2, 3]
@@ -203,7 +203,7 @@ def test_each_worker_has_batches_of_keys_that_a_vector_kernel_serves() -> None:
     """The places visited count, and not the rows, of which there are ten times more."""
     work, every = np.full(7, 600), np.ones(7, np.bool_)
     costs = replace(KEYS, joined_batches=3, worker_calls=4)
-    for workers, tasks in (1, 3), (2, 7):
+    for workers, tasks in (1, 3), (2, 4):
         assert len(list(plan_keys(work, every, ~every, every, costs, workers))) == tasks
 
 

@@ -131,12 +131,20 @@ def plan_keys(
     cost = np.where(served, work // costs.vector_speedup, work)[keys]
     share = np.maximum(cost + shared, costs.batch_rows // costs.batch_keys)
     share[alone] = 0
-    joined = count_joined(int(share.sum()), workers, costs)
-    batch = share.cumsum() // (joined * costs.batch_rows)
+    batch = (share.cumsum() - share) // _batch_size(int(share.sum()), workers, costs)
     new = alone[1:] | alone[:-1] | (batch[1:] != batch[:-1])
     for numbers in np.split(np.arange(len(keys)), np.flatnonzero(new) + 1):
         rows = int(work[keys[numbers]].sum()) + shared * len(numbers)
         yield KeyTask(keys[numbers], bool(alone[numbers[0]]), rows)
+
+
+def _batch_size(rows: int, workers: int, costs: KeyCosts) -> int:
+    """Find how many rows of keys share a task, so that workers have as many each."""
+    most = costs.joined_batches * costs.batch_rows
+    tasks = max(1, -(-rows // most), min(workers, rows // costs.batch_rows))
+    if tasks > 1:
+        tasks += -tasks % workers
+    return max(1, -(-rows // tasks))
 
 
 def refuse_vector_keys(work: Work, keys: Mask, costs: KeyCosts) -> Refusal | None:
