@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from inspect import signature
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -64,11 +65,6 @@ MOST_VARIANTS = 32
 """Queries with other values of parameters that a query keeps, with their kernels."""
 MEMORY = "256MB"
 """Memory of a streamed run, where the caller does not say."""
-
-
-def _list_inputs(query: CompiledQuery) -> Iterable[str]:
-    """List the names of the inputs of a query."""
-    return query.inputs
 
 
 class CompiledQuery:
@@ -191,7 +187,7 @@ class CompiledQuery:
     # jedi (IPython, JupyterLab) completes none of `**options: Unpack[...]`, and mypy
     # would refuse the inputs, whose names are the query's.
 
-    @inputs_by_name(1, _list_inputs)
+    @inputs_by_name(1, attrgetter("inputs"))
     def run(
         self,
         *,
@@ -256,7 +252,7 @@ class CompiledQuery:
                 frames, request, options, order, check_reductions=check_reductions
             )
 
-    @inputs_by_name(1, _list_inputs)
+    @inputs_by_name(1, attrgetter("inputs"))
     def stream(
         self,
         *,
@@ -293,7 +289,7 @@ class CompiledQuery:
         )
         return bar.around(query.stream(frames, request, options, size_of(memory)))
 
-    @inputs_by_name(2, _list_inputs)
+    @inputs_by_name(2, attrgetter("inputs"))
     def run_to(
         self,
         path: str | Path | Mapping[str, str | Path],
@@ -338,7 +334,7 @@ class CompiledQuery:
         with bar:
             return write_results(results, targets)
 
-    @inputs_by_name(1, _list_inputs, "tilt.ingress(...)")
+    @inputs_by_name(1, attrgetter("inputs"), "tilt.ingress(...)")
     def live(
         self,
         *,
@@ -378,7 +374,7 @@ class CompiledQuery:
             restore_session(engine, resume)
         return LiveSession(engine)
 
-    @inputs_by_name(1, _list_inputs)
+    @inputs_by_name(1, attrgetter("inputs"))
     def read_inputs(
         self,
         *,

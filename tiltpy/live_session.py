@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from operator import attrgetter
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -164,11 +165,6 @@ class Update(Mapping[str, OutputUpdate]):
         return f"<update {', '.join(map(repr, self._outputs.values()))}>"
 
 
-def _list_inputs(session: LiveSession) -> Iterable[str]:
-    """List the names of the inputs of a session."""
-    return session.counts
-
-
 class LiveSession(ForkSafe):
     """A query that is given rows as they come; made by `CompiledQuery.live`.
 
@@ -183,7 +179,7 @@ class LiveSession(ForkSafe):
         self._unit = engine.query.unit
         self._closed: str | None = None
 
-    @inputs_by_name(1, _list_inputs)
+    @inputs_by_name(1, attrgetter("counts"))
     def push(self, /, **frames: object) -> Update:
         """Take frames of some inputs by name, all or nothing.
 

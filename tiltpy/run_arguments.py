@@ -29,7 +29,7 @@ class RunMethod:
     name: str
     options: tuple[str, ...] = ()
     binder: str = "tilt.bind(frame, {}=...)"
-    """What takes the options of a single input, as a pattern for one of them."""
+    """The call that takes the options of a single input: a pattern for one of them."""
     input_options: tuple[str, ...] = "time", "lifetime", "column", "order", "by"
 
     def check_free(self, name: str) -> None:

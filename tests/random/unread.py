@@ -13,7 +13,7 @@ from tiltpy.ir.traversal import rewrite, source_cuts
 from tiltpy.types import BOOL, Scalar
 
 SHARE = 0.1
-"""How likely a part is not read; a reduction is three times as likely."""
+"""The probability that a part is not read; that of a reduction is three times it."""
 
 
 def with_unread_values(case: Case, seed: int) -> Case:

@@ -26,7 +26,7 @@ PATIENCE = 900
 """Seconds that a program over a cluster may take."""
 
 SOON = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=200m"
-"""What every JVM is told: to be up soon, rather than fast in the end.
+"""Options of every JVM: it is up soon, rather than fast in the end.
 
 There is room for the code of many queries, or else it is swept and compiled anew.
 """

@@ -261,7 +261,7 @@ _OPERATORS: dict[str, BinaryOp | Literal["**"]] = {
     "greater_equal": ">=", "equal": "==", "not_equal": "!=", "power": "**",
     "bitwise_and": "&&", "bitwise_or": "||",
 }  # fmt: skip
-"""What numpy calls the operators, which it asks for beside a scalar of its own."""
+"""Operators by their names in numpy, which asks for them beside its own scalars."""
 
 Value = Expression | float | bool | str | timedelta | date | np.generic
 """Anything that reads as a value: a string is one, but in place of a time a duration,

@@ -143,7 +143,7 @@ class SweepOperands:
             case CursorPlan.SCAN:
                 over_rows = self.definition.tdom.rows is not None
                 leaps = self.builder.costs.cursor_leaps if over_rows else 0
-                jumps = rows.name != self.bounds.visited
+                jumps = self.bounds.jumps_in(rows)
                 return ScanCursor(
                     self.builder, rows, point.offset, leaps=leaps, jumps=jumps
                 )

@@ -71,8 +71,8 @@ class RowBound:
         """
         inner = passing or block.inner()
         inner.set(self.row, add(self.row, i64(1)))
-        if idle and self.jumps:
-            jump(inner, self.rows, self.row, lambda row: le(self._edge_due(row), now))
+        if idle:
+            self._jump(inner, now)
         inner.set(self.due, self.due_at(self.row))
         more = le(self.due, now) if to_row is None else le(self.row, to_row)
         block.add(While(more, inner.body()))
@@ -96,8 +96,7 @@ class RowBound:
         block.set(self.row, add(self.row, moves))
         inner = block.inner()
         inner.set(self.row, add(self.row, i64(1)))
-        if self.jumps:
-            jump(inner, self.rows, self.row, lambda row: le(self._edge(row), until))
+        self._jump(inner, now)
         block.add(While(le(self._bound(self.row), until), inner.body()))
 
     def _ahead(self, rows: int) -> LExpr:
@@ -115,14 +114,16 @@ class RowBound:
         """The first time of the loop at which a row has its bound."""
         return sub(self._bound(row), i64(self.offset))
 
-    def _edge_due(self, row: LExpr) -> LExpr:
-        """The first time of the loop at which an existing row has its bound."""
-        return sub(self._edge(row), i64(self.offset))
+    def _jump(self, block: Block, now: LExpr) -> None:
+        """Move to a row that is far, where the loop may visit few times beside them."""
+        if not self.jumps:
+            return
+        edge = self.rows.start_at if self.side == "start" else self.rows.end_at
 
-    def _edge(self, row: LExpr) -> LExpr:
-        return (
-            self.rows.start_at(row) if self.side == "start" else self.rows.end_at(row)
-        )
+        def is_due(row: LExpr) -> LExpr:
+            return le(sub(edge(row), i64(self.offset)), now)
+
+        jump(block, self.rows, self.row, is_due)
 
     def _bound(self, row: LExpr) -> LExpr:
         start = self.side == "start"
@@ -163,8 +164,12 @@ class RowBounds:
             self.builder.fresh(label),
             self.builder.fresh(f"{label}.due"),
             self.builder.fresh(f"{label}.moved", BOOL),
-            rows.name != self.visited,
+            self.jumps_in(rows),
         )
+
+    def jumps_in(self, rows: ObjectRows) -> bool:
+        """Tell whether the loop may visit few times beside the rows of an object."""
+        return rows.name != self.visited
 
     def shared_bound(self, rows: ObjectRows, side: Side, offset: int) -> RowBound:
         """The bound at an offset that the loop steps, one for all operands."""

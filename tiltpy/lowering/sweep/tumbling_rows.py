@@ -166,12 +166,10 @@ class TumblingWindow:
         if rows.starts is not None:
             block.set(self.hi, greatest(self.hi, self.lo))
             self._fetch_ends(block)
+            times, until = rows.starts, final
             if rows.layout.points:  # whose starts need not be read
-                _seek(
-                    block, self.hi, rows.ends, add(final, i64(1)), rows.count, self.size
-                )
-            else:
-                _seek(block, self.hi, rows.starts, final, rows.count, self.size)
+                times, until = rows.ends, add(final, i64(1))
+            _seek(block, self.hi, times, until, rows.count, self.size)
             return
         # All but the first start where the row before ends.
         before = self.builder.fresh(f"{rows.name}.ended")
