@@ -12,8 +12,11 @@ SPARK_TESTS = JAVA_HOME="$$($(BIN)/python -m tests.project.java)" && export JAVA
 	$(BIN)/python -m pytest $(DEEP) tests/spark
 TESTS = $(BIN)/python -m pytest $(DEEP) tests --ignore tests/spark -n 2 --dist worksteal
 
-# By a name of its own, or else `make -n test` would run it, and the tests with it.
+# By names of their own, or else `make -n test` would run them, and the tests with them.
+INSTALL_TOOLS = $(MAKE) --silent --jobs 2 $(VENV)/installed-tools $(VENV)/wheels
 INSTALL_SPARK = $(MAKE) --silent $(VENV)/installed-dev
+CHECK = $(MAKE) --silent lint layers
+SPARK = "$$(sed -n 's/^spark = \["\(.*\)"\]$$/\1/p' pyproject.toml)"
 
 # Hundreds of tests start a process, and each would compile all that it imports: twice
 # the time.
@@ -36,7 +39,9 @@ demo: $(VENV)/installed-demo
 
 # Types and the tests of Spark run beside the other tests, which need no Spark: it is
 # installed meanwhile. What they print follows.
-test: lint layers
+test: $(BIN)/python
+	@$(INSTALL_TOOLS)
+	@$(CHECK)
 	@echo "$(BIN)/mypy and the tests of Spark run beside the others"; \
 	( $(INSTALL_SPARK) && { \
 		$(BIN)/mypy > $(VENV)/types.log 2>&1 & types=$$!; \
@@ -94,20 +99,29 @@ clean:
 
 # One stamp per set of packages, so that the second run starts at once. Python compiles
 # what is imported, and pip need not compile all there is. `tools` is `dev` without Spark,
-# which comes beside what is there and moves none of it: tests may run.
+# which comes beside what is there and moves none of it: tests may run. Spark is source
+# only, and pip builds its wheel first.
 $(VENV)/installed-demo: PACKAGES = --editable '.[cli]'
 $(VENV)/installed-tools: PACKAGES = --editable '.[tools]'
-$(VENV)/installed-dev: PACKAGES = "$$(sed -n 's/^spark = \["\(.*\)"\]$$/\1/p' pyproject.toml)"
+$(VENV)/installed-dev: PACKAGES = --find-links $(VENV)/wheels $(SPARK)
 $(VENV)/installed-demo $(VENV)/installed-tools: pyproject.toml $(BIN)/python
-$(VENV)/installed-dev: $(VENV)/installed-tools
+$(VENV)/installed-dev: $(VENV)/installed-tools $(VENV)/wheels
 $(VENV)/installed-%:
 	@echo "installing the packages of $* into $(VENV) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check \
-		--no-compile $(PACKAGES) > $(VENV)/install.log 2>&1 || { \
-		grep -m 1 '^ *ERROR' $(VENV)/install.log; \
-		echo "could not install the packages that pyproject.toml names: is a package" \
-		"index within reach? All that pip said is in $(VENV)/install.log"; exit 1; } >&2
+	@$(call pip,install --no-compile $(PACKAGES))
 	@touch $@
+
+$(VENV)/wheels: pyproject.toml $(BIN)/python
+	@$(call pip,wheel --no-deps --wheel-dir $@ $(SPARK))
+	@touch $@
+
+# All that pip says goes to a log beside the stamp.
+define pip
+$(BIN)/python -m pip --quiet --disable-pip-version-check $(1) > $@.log 2>&1 || { \
+	grep -m 1 '^ *ERROR' $@.log; \
+	echo "could not install the packages that pyproject.toml names: is a package" \
+	"index within reach? All that pip said is in $@.log"; exit 1; } >&2
+endef
 
 $(BIN)/python:
 	@test -n "$(PYTHON)" || { echo "tiltpy needs Python 3.11 or later, and none is on the" \
