@@ -46,7 +46,7 @@ def pytest_configure(config: pytest.Config) -> None:
             folder = TemporaryDirectory(prefix="tiltpy-cache-")
             os.environ[name] = folder.name
             config.add_cleanup(folder.cleanup)
-    shared_code.share()
+    shared_code.share(deep=config.getoption("--deep"))
 
 
 def pytest_collection_modifyitems(
