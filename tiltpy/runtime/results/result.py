@@ -51,6 +51,22 @@ def _list_names(outputs: Collection[str]) -> str:
     return ", ".join(f"'{name}'" for name in outputs) or "none"
 
 
+def _hint_attribute(name: str, outputs: Mapping[str, OutputTable]) -> str:
+    """Hint at what an unknown attribute of a result is called here, or nothing."""
+    if name in outputs:
+        return f"; write result['{name}'] for the output"
+    known = [each for each in dir(Result) if not each.startswith("_")]
+    format_name = name.removeprefix("to_")
+    if format_name != name and f"write_{format_name}" in known:
+        return f"; write result.write_{format_name}(path)"
+    nearest = closest(name, known)
+    return f"; did you mean {nearest}?" if nearest else _hint_outputs(outputs)
+
+
+def _hint_outputs(outputs: Mapping[str, OutputTable]) -> str:
+    return f"; the outputs are {_list_names(outputs)}: write result[name]"
+
+
 class Result:
     """The outputs of a run by name; a single one's table stands for the whole.
 
@@ -69,6 +85,16 @@ class Result:
         if isinstance(name, str) and name in self._outputs:
             return self._outputs[name]
         raise unknown_output(name, self._outputs)
+
+    if not TYPE_CHECKING:  # or else a misspelt attribute would pass for one
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """Say what there is instead of an unknown attribute."""
+            message = f"'Result' object has no attribute '{name}'"
+            # Copy and pickle ask for private ones before there are outputs.
+            if not name.startswith("_"):
+                message += _hint_attribute(name, self._outputs)
+            raise AttributeError(message, name=name, obj=self)
 
     def __contains__(self, name: object) -> bool:
         return name in self._outputs
