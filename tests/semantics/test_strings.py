@@ -180,7 +180,8 @@ def test_many_options_of_any_text() -> None:
 def test_numbers_in_a_set() -> None:
     query = tilt.parse(
         "input m : f64 point\ninput n : i8 point\nparam k : i8 = 3\n"
-        "~a[t] = ~m[t] in (1, 2.5, nan)\n~b[t] = ~n[t] in (k, 300, -1)"
+        "param none : f64 = nan\n"
+        "~a[t] = ~m[t] in (1, 2.5, none)\n~b[t] = ~n[t] in (k, 300, -1)"
     )
     times = range(1, 5)
     m_rows = pa.table({"time": times, "m": [1.0, 2.5, float("nan"), -0.0]})

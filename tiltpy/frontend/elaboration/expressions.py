@@ -14,6 +14,10 @@ from tiltpy.frontend.elaboration.call_targets import (
 from tiltpy.frontend.elaboration.convolution import elaborate_convolution
 from tiltpy.frontend.elaboration.elaborator import Elaborator
 from tiltpy.frontend.elaboration.local_names import add_let, elaborate_name
+from tiltpy.frontend.elaboration.nan_comparisons import (
+    check_comparison,
+    check_options,
+)
 from tiltpy.frontend.elaboration.object_references import (
     elaborate_event_bound,
     elaborate_field,
@@ -95,9 +99,11 @@ def elaborate_expression(elaborator: Elaborator, node: syntax.Expr, level: int) 
             operand = elaborate_expression(elaborator, node.operand, level)
             return unary(node.op, operand, node.span)
         case syntax.InfixOperation():
+            check_comparison(node)
             left, right = elaborator.operands((node.left, node.right), level)
             return binary(node.op, left, right, node.span)
         case syntax.Membership():
+            check_options(node.operand, node.options)
             operands = elaborator.operands((node.operand, *node.options), level)
             return is_in(operands[0], operands[1:], node.span)
         case syntax.Conditional():
