@@ -268,7 +268,7 @@ def test_plain_ticks_have_no_dates() -> None:
         ({"x": ARROW, "y": ARROW}, "input 'y': the query has no such input; it has x"),
         ({"prices": ARROW}, "input 'prices': the query has no such input"),
         ({"x": None}, "input 'x': expected a table"),
-        ({"x": 3}, "input 'x': expected a table"),
+        ({"x": 3}, "input 'x': found an int; rows come in a table"),
         ({"x": [1, 2]}, "input 'x': found a list; make it a table"),
         ({"x": pa.table({"x": VALUES})}, "'ts'"),
         ({"x": ARROW.drop_columns(["x"])}, "input 'x'"),

@@ -18,6 +18,7 @@ from tiltpy.runtime.arrivals.ingress_options import (
     LatePolicy,
     check_schema,
 )
+from tiltpy.short_tracebacks import short_traceback
 from tiltpy.time_literals import Length, ticks_of
 from tiltpy.types import Unit
 
@@ -48,6 +49,7 @@ class Ingress:
         return IngressOptions(binding, reorder, self.late, jump, schema, self.accepted)
 
 
+@short_traceback
 def ingress(
     *,
     reorder: Length | None = None,

@@ -4,13 +4,15 @@ What lies below an entry of the API says nothing to a user whose data or query i
 wrong. Python's development mode (`python -X dev`) keeps it.
 """
 
+import re
 import sys
 from collections.abc import Callable
 from functools import wraps
 from types import TracebackType
 from typing import ParamSpec, TypeVar
 
-from tiltpy.errors import TiltError
+from tiltpy.errors import ArgumentError, TiltError
+from tiltpy.messages import nearest_spelling
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -21,7 +23,8 @@ _PACKAGE = __name__.partition(".")[0]
 def short_traceback(entry: Callable[P, T]) -> Callable[P, T]:
     """Make a function of the API raise a `TiltError` without the frames below it.
 
-    Those of the caller's own functions stay, such as of an iterator of frames.
+    Those of the caller's own functions stay, such as of an iterator of frames. Missing
+    and unknown arguments are an `ArgumentError`.
     """
 
     @wraps(entry)
@@ -33,8 +36,26 @@ def short_traceback(entry: Callable[P, T]) -> Callable[P, T]:
                 raise
             trace = _frames_outside(error.__traceback__)
             raise error.with_traceback(trace) from error.__cause__
+        except TypeError as error:
+            here = error.__traceback__
+            if here is None or here.tb_next is not None:  # from within the entry
+                raise
+            raise ArgumentError(_explain(str(error), entry)) from None
 
     return call
+
+
+def _explain(message: str, entry: Callable[..., object]) -> str:
+    """Add the name that an unknown one is most like to what Python says of a call."""
+    unknown = re.search(r"unexpected keyword argument '(\w+)'$", message)
+    if unknown is None:
+        return message
+    from inspect import signature  # noqa: PLC0415 - late
+
+    names = [name for name in signature(entry).parameters if name != "self"]
+    close = nearest_spelling(unknown[1], names)
+    way_out = f"did you mean {close}?" if close else f"it takes {', '.join(names)}"
+    return f"{message}; {way_out}"
 
 
 def _frames_outside(trace: TracebackType | None) -> TracebackType | None:

@@ -270,7 +270,7 @@ def test_inputs_by_key(tilt: Tilt) -> None:
         ("run up.tilt --input m.csv --chunk 0", 2, "expected a length above 0"),
         ("run up.tilt --input m.csv --chunk 1ms", 2, "not a whole number of"),
         ("run up.tilt --input m.csv --start noon", 2, "expected ticks or a stamp"),
-        ("run up.tilt --input m.csv --start 9 --end 2", 1, "9"),
+        ("run up.tilt --input m.csv --start 9 --end 2", 2, "--start 9 is later than"),
         ("run up.tilt --input m.csv --lifetime long", 2, "expected point, duration"),
         ("run up.tilt --input m.csv --by k", 1, "write input m by k : ..."),
         ("run up.tilt --input m.csv --sort time", 2, "no input by key"),

@@ -222,7 +222,7 @@ def test_what_looks_back_too_far_is_refused() -> None:
 
 def test_what_is_no_source(tmp_path: Path) -> None:
     refused("the iterator gave no table", iter([]))
-    refused("expected a table", iter([1]))
+    refused("found an int; rows come in a table", iter([1]))
     with pytest.raises(tilt.DataError, match="no such file or directory"):
         tilt.scan_parquet(tmp_path / "nothing")
     with pytest.raises(tilt.DataError, match=r"there are no \.parquet files"):

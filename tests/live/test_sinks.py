@@ -308,6 +308,7 @@ def test_a_full_disk_is_an_error_that_names_the_file(tmp_path: Path) -> None:
         ("folder", "name a suffix|a name without suffix"),
         ("out.jsonl.gz", "is not compressed as a whole; leave '.gz' out"),
         ("out.parquet", "a Parquet file cannot grow; name a folder"),
+        ("out.foo", "use .csv, .tsv, .jsonl, .ndjson, .arrows"),
         ("out.arrow", "an Arrow stream can: call it out.arrows"),
     ],
 )

@@ -72,9 +72,13 @@ def read_run_options(
 def _options(args: Namespace, unit: Unit | None) -> dict[str, Any]:
     """Read the domain, the workers and the chunks, in ticks."""
     start, end, chunk = args.start, args.end, args.chunk
+    first = None if start is None else times.time("--start", start, unit)
+    last = None if end is None else times.time("--end", end, unit)
+    if first is not None and last is not None and first > last:
+        raise ArgumentsError(f"--start {start} is later than --end {end}; swap them")
     return {
-        "start": None if start is None else times.time("--start", start, unit),
-        "end": None if end is None else times.time("--end", end, unit),
+        "start": first,
+        "end": last,
         "chunk": None if chunk is None else times.length("--chunk", chunk, unit),
         "workers": args.workers,
     }

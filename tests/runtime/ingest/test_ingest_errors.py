@@ -88,7 +88,7 @@ def test_bad_frames() -> None:
     check([1, 2], m(), "found a list; make it a table first")
     check("a.csv", m(), "found the path of a file; read it first")
     check(None, m(), "expected a table (pyarrow, Polars, pandas, DuckDB")
-    check(3, m(), "found builtins.int")
+    check(3, m(), "found an int; rows come in a table")
     check(
         pl.DataFrame({"t": [1]}).lazy(), m(), "a LazyFrame has no rows yet; collect it"
     )

@@ -168,10 +168,10 @@ class Expression:
         bindings = bind(list(fields), values, span)
         return combine(syntax.With(operand.syntax, bindings, span), [operand, *values])
 
-    def is_in(self, options: "Iterable[Value]") -> "Expression":
-        """Tell whether the value is one of some constants."""
+    def is_in(self, options: "Iterable[Value]", *others: object) -> "Expression":
+        """Tell whether the value is one of some constants, which are in a list."""
         span, operand = caller_span(), lift(self)
-        if isinstance(options, str | Expression):
+        if others or isinstance(options, str | Expression):
             hint = 'write is_in(["view", "click"]), or =='
             raise QueryError("E0206", "is_in takes several values", span, hint)
         check_argument("is_in", options, Iterable, "several values, like [1, 2]")

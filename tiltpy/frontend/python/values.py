@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tiltpy.errors import QueryError
 from tiltpy.frontend.hints.python import no_type
 from tiltpy.frontend.python.caller_span import caller_span
 from tiltpy.frontend.python.declarations import ScalarType, duration
@@ -46,6 +47,9 @@ def cast(value: Value, type: ScalarType) -> Expression:
 def struct(**fields: Value) -> Expression:
     """Make a struct of named scalars; it is never φ itself, its fields may be."""
     span = caller_span()
+    if not fields:
+        hint = "a struct has a field at least, like struct(a=1)"
+        raise QueryError("E0206", "struct() has no fields", span, hint)
     values = [lift(value) for value in fields.values()]
     bindings = bind(list(fields), values, span)
     return combine(syntax.StructValue(bindings, span), values)

@@ -8,7 +8,7 @@ from tiltpy.errors import DataError
 from tiltpy.live.append_file import AppendFile, FilePosition
 from tiltpy.live.sinks.encoder import GROWING, TableEncoder
 from tiltpy.runtime.arrow.files import reason
-from tiltpy.runtime.arrow.formats import FileFormat, format_of
+from tiltpy.runtime.arrow.formats import FORMATS, FileFormat, format_of
 
 
 class FileSink:
@@ -57,7 +57,8 @@ class FileSink:
 
 def check_growing(path: Path, form: FileFormat | None = None) -> FileFormat:
     """Find the format of a file that grows; refuse one that cannot."""
-    form = form or format_of(path)
+    growing = [suffix for suffix, name in FORMATS.items() if name in GROWING]
+    form = form or format_of(path, growing)
     if form.compression is not None:
         raise DataError(
             f"{path}: a file that grows is not compressed as a whole; leave "

@@ -1,5 +1,6 @@
 """Formats of files: by suffix, by name, and by the first bytes of what has neither."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -101,8 +102,11 @@ class TextStyle:
         return ";" if usual == self.decimal else usual
 
 
-def format_of(path: Path) -> FileFormat:
-    """Find the format that a path's suffix stands for; `DataError` if none does."""
+def format_of(path: Path, suffixes: Iterable[str] = FORMATS) -> FileFormat:
+    """Find the format that a path's suffix stands for; `DataError` if none does.
+
+    `suffixes` are those that the error offers.
+    """
     compression = COMPRESSIONS.get(path.suffix.lower())
     suffix = path.with_suffix("").suffix if compression else path.suffix
     name = FORMATS.get(suffix.lower())
@@ -111,7 +115,7 @@ def format_of(path: Path) -> FileFormat:
         if path.suffix.lower() == ".json":
             way_out = "a file of one object a line is called .jsonl"
         else:
-            way_out = f"use {', '.join(FORMATS)}"
+            way_out = f"use {', '.join(suffixes)}"
         raise DataError(f"{path}: {what} says no format that is known; {way_out}")
     if compression and name not in TEXT:
         raise DataError(

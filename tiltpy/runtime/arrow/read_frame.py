@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from tiltpy import arrow_functions as pc
 from tiltpy.errors import DataError
+from tiltpy.messages import article
 from tiltpy.runtime.arrow.encode_strings import encode_chunks, is_string
 from tiltpy.runtime.arrow.parquet_scan import ParquetScan
 from tiltpy.runtime.arrow.select_columns import Choice
@@ -173,6 +174,9 @@ def _check_kind(input: str, frame: object) -> None:
             elif hasattr(frame[0], "__arrow_c_stream__"):
                 advice = "concatenate its frames; stream() reads one after the other"
         raise DataError(f"found a {kind.__name__}; {advice}", input=input)
+    if isinstance(frame, int | float):
+        advice = "rows come in a table, like pyarrow.table({'ts': ..., 'price': ...})"
+        raise DataError(f"found {article(kind.__name__)}; {advice}", input=input)
     if not any(hasattr(frame, f"__arrow_c_{form}__") for form in ("stream", "array")):
         raise DataError(
             "expected a table (pyarrow, Polars, pandas, DuckDB, or anything with the "
