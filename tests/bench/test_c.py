@@ -45,6 +45,7 @@ def check(workload: Workload, streams: dict[str, Stream]) -> Table:
     return right
 
 
+@pytest.mark.few(8)
 @needs_compiler
 @in_c
 def test_few_events(workload: Workload) -> None:

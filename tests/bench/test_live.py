@@ -22,6 +22,7 @@ def test_pushes_make_the_snapshots_of_a_run(workload: LiveWorkload) -> None:
         assert not live.agrees(query, frames, pieces[1:], disorder)
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("name", live_peers.PEERS)
 @pytest.mark.parametrize("workload", live_peers.COMPARED, ids=lambda one: one.name)
 def test_peers_have_the_values_of_a_session(workload: LiveWorkload, name: str) -> None:

@@ -93,7 +93,7 @@ def by_key(output: tilt.OutputTable) -> Iterator[tuple[Key, Snapshot]]:
         yield tuple(column[i] for column in columns), row
 
 
-@pytest.mark.few(30)
+@pytest.mark.few(12)
 @interpreted
 def test_results_are_what_the_query_means(workload: OffPath) -> None:
     workload = workload.coarser()
@@ -131,6 +131,7 @@ def disagreement(peer: Peer, expected: Table) -> str | None:
     return difference(expected, peer.outcome(peer.run()), exact=False)
 
 
+@pytest.mark.few(40)
 @pytest.mark.parametrize("name", COMPARED)
 @pytest.mark.filterwarnings("ignore:divide by zero", "ignore:invalid value")
 def test_all_peers_agree(name: str) -> None:

@@ -45,6 +45,7 @@ def check(workload: Workload, peer: Peer | None) -> None:
     assert peer.disagreement(workload, result_of(workload)) is None
 
 
+@pytest.mark.few(20)
 @every_workload
 @pytest.mark.filterwarnings("ignore:divide by zero", "ignore:invalid value")
 def test_the_loops_for_numba_agree(workload: Workload) -> None:

@@ -190,6 +190,7 @@ CASES = {
 }
 
 
+@pytest.mark.few(11)
 @pytest.mark.parametrize("name", CASES)
 def test_just_below_a_limit_a_query_compiles(name: str) -> None:
     case = CASES[name]

@@ -88,7 +88,7 @@ def test_what_is_final_stays(name: str, *, deep: bool) -> None:
     """A session's final snapshots are those of a run over all rows."""
     text = {**OPEN, **TOLD}[name]
     query = tilt.parse(f"{text}\noutput ~o")
-    for seed in range(1000 if deep else 8):
+    for seed in range(1000 if deep else 4):
         frames = rows_of(Random(seed), structs="{ v:" in text)  # noqa: S311
         live = query.live()
         updates = [live.push(x=frame) for frame in frames]

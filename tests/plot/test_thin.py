@@ -30,6 +30,7 @@ def seen_at(drawing: ThinnedSeries, times: np.ndarray) -> np.ndarray:
     return np.asarray(heights)
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("seed", range(20))
 def test_nothing_is_invented_and_extremes_and_gaps_are_kept(seed: int) -> None:
     count = 40_000

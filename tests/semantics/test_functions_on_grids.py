@@ -92,6 +92,7 @@ def check(
         assert_same(found, expected, query, exact=True)
 
 
+@pytest.mark.few(16)
 @pytest.mark.parametrize("name", LIBRARY)
 def test_the_library(name: str, deep: bool) -> None:
     random = Random(name)  # noqa: S311

@@ -177,6 +177,7 @@ def bound(kind: str) -> object:
     return tilt.bind(frame(kind), column="x")
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize("name", CASES)
 def test_windows_longer_than_the_data_cost_its_rows(name: str, *, deep: bool) -> None:
     """As if all data were in reach: a reach of 4,000 ticks is as good as any."""

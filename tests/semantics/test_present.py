@@ -102,6 +102,7 @@ def row_of(event: Event) -> Row:
     return price, kind
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("text", FORMS)
 def test_forms_over_rows(text: str) -> None:
     query = parse(

@@ -42,6 +42,7 @@ f = Rows(~p)
 ]
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("query", QUERIES)
 def test_elements_see_the_row_of_their_domain(query: str, *, deep: bool) -> None:
     for seed in range(100 if deep else 4):

@@ -94,6 +94,7 @@ def test_point_events(case: str, kind: str) -> None:
             assert_same(found, meant, query, exact="std" not in text)
 
 
+@pytest.mark.few(9)
 @pytest.mark.parametrize("case", CASES)
 def test_points_beside_longer_events(case: str) -> None:
     text = INPUTS + CASES[case] + "\noutput ~o"

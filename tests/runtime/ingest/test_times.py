@@ -29,6 +29,7 @@ def value(expression: str, row: Value = ROW) -> object:
     return found[0].value if found else None
 
 
+@pytest.mark.few(24)
 @pytest.mark.parametrize(
     ("expression", "expected"),
     [

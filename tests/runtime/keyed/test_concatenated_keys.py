@@ -70,6 +70,7 @@ def test_some_keys_are_concatenated(text: str, request_: dict[str, int]) -> None
     assert run(text, JOINED, frame, workers=2, **request_).equals(expected)
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("text", QUERIES)
 @pytest.mark.parametrize("kept", [0, 1 << 22])
 def test_bound_rows_are_run_again(text: str, kept: int) -> None:
