@@ -79,7 +79,7 @@ def _command(
         return [*module, name, workload.name, str(source), str(target)]
     query = source.with_name("query.tilt").with_stem(workload.name)
     query.write_text(workload.query)
-    command = [sys.executable, "-m", "tiltpy.cli.main", "run", str(query)]
+    command = [sys.executable, "-m", "tiltpy.cli.main", "run", str(query), "--quiet"]
     return [*command, "--input", f"trade={source}", "--output", str(target)]
 
 
