@@ -1,9 +1,9 @@
-"""Comparisons with a literal nan, which no value passes: nobody means them."""
+"""Warnings of comparisons with a literal nan, which no value passes."""
 
 import math
 from collections.abc import Iterable
 
-from tiltpy.errors import QueryError
+from tiltpy.errors import warn
 from tiltpy.frontend.hints.general import quote
 from tiltpy.frontend.surface import syntax
 
@@ -12,27 +12,27 @@ _RESULTS = dict.fromkeys(("==", "<", "<=", ">", ">="), "true") | {"!=": "false"}
 
 
 def check_comparison(node: syntax.InfixOperation) -> None:
-    """Refuse a comparison with nan."""
+    """Warn of a comparison with nan."""
     result = _RESULTS.get(node.op)
     if result is None:
         return
     for operand, other in ((node.left, node.right), (node.right, node.left)):
         if _is_nan(operand):
             negation = "!" if node.op == "!=" else ""
-            raise QueryError(
-                "E0206",
-                f"a comparison by {node.op} with nan is never {result}",
-                node.span,
-                f"write {negation}is_nan({quote(other)})",
+            warn(
+                f"{quote(node, f'a comparison by {node.op} with nan')} is never "
+                f"{result}; write {negation}is_nan({quote(other)})"
             )
+            return
 
 
 def check_options(operand: syntax.Expr, options: Iterable[syntax.Expr]) -> None:
-    """Refuse nan among the values that another is to be one of."""
-    for option in options:
-        if _is_nan(option):
-            hint = f"leave it out, and write is_nan({quote(operand)}) || ..."
-            raise QueryError("E0206", "nothing equals nan", option.span, hint)
+    """Warn of nan among the values that another is to be one of."""
+    if any(_is_nan(option) for option in options):
+        warn(
+            f"nothing equals the nan that {quote(operand)} is compared with; leave it "
+            f"out, and write is_nan({quote(operand)}) || ..."
+        )
 
 
 def _is_nan(node: syntax.Expr) -> bool:
