@@ -4,8 +4,8 @@ Two kernels of five are compiled a second time otherwise, as tests run a query w
 several settings, and have few rows for all that users would find in the cache.
 
 Of three texts in four the instructions are selected fast, as those of long kernels are
-for users: that halves the time for them. Which ones, the texts decide. In a deep run
-none are.
+for users: in a third of the time. Which ones, the texts decide. In a deep run none
+are.
 """
 
 import os

@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Callable
 from functools import wraps
+from inspect import signature
 from types import TracebackType
 from typing import ParamSpec, TypeVar
 
@@ -46,16 +47,17 @@ def short_traceback(entry: Callable[P, T]) -> Callable[P, T]:
 
 
 def _explain(message: str, entry: Callable[..., object]) -> str:
-    """Add the name that an unknown one is most like to what Python says of a call."""
-    unknown = re.search(r"unexpected keyword argument '(\w+)'$", message)
+    """Say what is wrong with a call as Python does, and what to write instead.
+
+    From Python 3.13 on it guesses itself, behind what it says before.
+    """
+    unknown = re.match(r".* unexpected keyword argument '(\w+)'", message)
     if unknown is None:
         return message
-    from inspect import signature  # noqa: PLC0415 - late
-
     names = [name for name in signature(entry).parameters if name != "self"]
     close = nearest_spelling(unknown[1], names)
     way_out = f"did you mean {close}?" if close else f"it takes {', '.join(names)}"
-    return f"{message}; {way_out}"
+    return f"{unknown[0]}; {way_out}"
 
 
 def _frames_outside(trace: TracebackType | None) -> TracebackType | None:

@@ -14,10 +14,7 @@ from tiltpy.frontend.elaboration.call_targets import (
 from tiltpy.frontend.elaboration.convolution import elaborate_convolution
 from tiltpy.frontend.elaboration.elaborator import Elaborator
 from tiltpy.frontend.elaboration.local_names import add_let, elaborate_name
-from tiltpy.frontend.elaboration.nan_comparisons import (
-    check_comparison,
-    check_options,
-)
+from tiltpy.frontend.elaboration.nan_comparisons import warn_of_nan
 from tiltpy.frontend.elaboration.object_references import (
     elaborate_event_bound,
     elaborate_field,
@@ -99,11 +96,11 @@ def elaborate_expression(elaborator: Elaborator, node: syntax.Expr, level: int) 
             operand = elaborate_expression(elaborator, node.operand, level)
             return unary(node.op, operand, node.span)
         case syntax.InfixOperation():
-            check_comparison(node)
+            warn_of_nan(node)
             left, right = elaborator.operands((node.left, node.right), level)
             return binary(node.op, left, right, node.span)
         case syntax.Membership():
-            check_options(node.operand, node.options)
+            warn_of_nan(node)
             operands = elaborator.operands((node.operand, *node.options), level)
             return is_in(operands[0], operands[1:], node.span)
         case syntax.Conditional():

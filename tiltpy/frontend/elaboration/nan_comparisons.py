@@ -1,45 +1,37 @@
 """Warnings of comparisons with a literal nan, which no value passes."""
 
 import math
-from collections.abc import Iterable
 
 from tiltpy.errors import warn
 from tiltpy.frontend.hints.general import quote
 from tiltpy.frontend.surface import syntax
 
-_RESULTS = dict.fromkeys(("==", "<", "<=", ">", ">="), "true") | {"!=": "false"}
-"""What a comparison with nan never is."""
+_IMPOSSIBLE = dict.fromkeys(("==", "<", "<=", ">", ">="), "true") | {"!=": "false"}
+"""The result that a comparison with nan never has, by operator."""
 
 
-def check_comparison(node: syntax.InfixOperation) -> None:
-    """Warn of a comparison with nan."""
-    result = _RESULTS.get(node.op)
-    if result is None:
-        return
-    for operand, other in ((node.left, node.right), (node.right, node.left)):
-        if _is_nan(operand):
-            negation = "!" if node.op == "!=" else ""
-            warn(
-                f"{quote(node, f'a comparison by {node.op} with nan')} is never "
-                f"{result}; write {negation}is_nan({quote(other)})"
-            )
-            return
-
-
-def check_options(operand: syntax.Expr, options: Iterable[syntax.Expr]) -> None:
-    """Warn of nan among the values that another is to be one of."""
-    if any(_is_nan(option) for option in options):
-        warn(
-            f"nothing equals the nan that {quote(operand)} is compared with; leave it "
-            f"out, and write is_nan({quote(operand)}) || ..."
-        )
+def warn_of_nan(node: syntax.InfixOperation | syntax.Membership) -> None:
+    """Warn of a comparison with nan, or of nan among several values."""
+    match node:
+        case syntax.Membership(operand=operand):
+            if any(_is_nan(option) for option in node.options):
+                warn(
+                    f"nothing equals the nan that {quote(operand)} is compared with; "
+                    f"leave it out, and write is_nan({quote(operand)}) || ..."
+                )
+        case syntax.InfixOperation(op=op, left=left, right=right):
+            if op in _IMPOSSIBLE and (_is_nan(left) or _is_nan(right)):
+                negation = "!" if op == "!=" else ""
+                other = quote(right if _is_nan(left) else left)
+                warn(
+                    f"{quote(node, f'a comparison by {op} with nan')} is never "
+                    f"{_IMPOSSIBLE[op]}; write {negation}is_nan({other})"
+                )
 
 
 def _is_nan(node: syntax.Expr) -> bool:
-    while isinstance(node, syntax.Paren):
-        node = node.operand
     match node:
-        case syntax.PrefixOperation(op="-"):
+        case syntax.Paren() | syntax.PrefixOperation(op="-"):
             return _is_nan(node.operand)
         case syntax.Number():
             return math.isnan(node.value)

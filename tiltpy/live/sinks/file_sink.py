@@ -10,6 +10,9 @@ from tiltpy.live.sinks.encoder import GROWING, TableEncoder
 from tiltpy.runtime.arrow.files import reason
 from tiltpy.runtime.arrow.formats import FORMATS, FileFormat, format_of
 
+_SUFFIXES = tuple(suffix for suffix, name in FORMATS.items() if name in GROWING)
+"""The suffixes of files that grow."""
+
 
 class FileSink:
     """A file that grows, and is cut back to the last checkpoint after a crash."""
@@ -57,8 +60,7 @@ class FileSink:
 
 def check_growing(path: Path, form: FileFormat | None = None) -> FileFormat:
     """Find the format of a file that grows; refuse one that cannot."""
-    growing = [suffix for suffix, name in FORMATS.items() if name in GROWING]
-    form = form or format_of(path, growing)
+    form = form or format_of(path, _SUFFIXES)
     if form.compression is not None:
         raise DataError(
             f"{path}: a file that grows is not compressed as a whole; leave "

@@ -24,6 +24,8 @@ ENDING = {
     exit_.__name__: exit_ for exit_ in (KeyboardInterrupt, SystemExit, GeneratorExit)
 }
 """Exceptions that are no errors and end a program."""
+_EXAMPLE = "pyarrow.table({'ts': ..., 'price': ...})"
+"""A table, as errors show one."""
 _SPENT: WeakSet[pa.RecordBatchReader] = WeakSet()
 """Readers that were read to their end: they would pass for frames without rows."""
 
@@ -167,7 +169,7 @@ def _check_kind(input: str, frame: object) -> None:
         advice = f"read it first, like pyarrow.parquet.read_table({str(frame)!r})"
         raise DataError(f"found the path of a file; {advice}", input=input)
     if isinstance(frame, dict | list | tuple):
-        advice = "make it a table first, like pyarrow.table({'ts': ..., 'price': ...})"
+        advice = f"make it a table first, like {_EXAMPLE}"
         if frame and not isinstance(frame, dict):
             if isinstance(frame[0], dict):
                 advice = "make it a table first: pyarrow.Table.from_pylist(rows)"
@@ -175,8 +177,10 @@ def _check_kind(input: str, frame: object) -> None:
                 advice = "concatenate its frames; stream() reads one after the other"
         raise DataError(f"found a {kind.__name__}; {advice}", input=input)
     if isinstance(frame, int | float):
-        advice = "rows come in a table, like pyarrow.table({'ts': ..., 'price': ...})"
-        raise DataError(f"found {article(kind.__name__)}; {advice}", input=input)
+        what = article(kind.__name__)
+        raise DataError(
+            f"found {what}; rows come in a table, like {_EXAMPLE}", input=input
+        )
     if not any(hasattr(frame, f"__arrow_c_{form}__") for form in ("stream", "array")):
         raise DataError(
             "expected a table (pyarrow, Polars, pandas, DuckDB, or anything with the "

@@ -16,9 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import pyarrow as pa
 
-from tiltpy.argument_checks import (
-    check_argument,
-)
+from tiltpy.argument_checks import check_argument
 from tiltpy.errors import ArgumentError, TiltError
 from tiltpy.html import TextPrinter
 from tiltpy.messages import closest
@@ -52,7 +50,7 @@ def _list_names(outputs: Collection[str]) -> str:
 
 
 def _hint_attribute(name: str, outputs: Mapping[str, OutputTable]) -> str:
-    """Hint at what an unknown attribute of a result is called here, or nothing."""
+    """Say what an unknown attribute of a result is called here, or what there is."""
     if name in outputs:
         return f"; write result['{name}'] for the output"
     known = [each for each in dir(Result) if not each.startswith("_")]
@@ -60,10 +58,8 @@ def _hint_attribute(name: str, outputs: Mapping[str, OutputTable]) -> str:
     if format_name != name and f"write_{format_name}" in known:
         return f"; write result.write_{format_name}(path)"
     nearest = closest(name, known)
-    return f"; did you mean {nearest}?" if nearest else _hint_outputs(outputs)
-
-
-def _hint_outputs(outputs: Mapping[str, OutputTable]) -> str:
+    if nearest:
+        return f"; did you mean {nearest}?"
     return f"; the outputs are {_list_names(outputs)}: write result[name]"
 
 
