@@ -13,9 +13,10 @@ SPARK_TESTS = JAVA_HOME="$$($(BIN)/python -m tests.project.java)" && export JAVA
 TESTS = $(BIN)/python -m pytest $(DEEP) tests --ignore tests/spark -n 2 --dist worksteal
 
 # By names of their own, or else `make -n test` would run them, and the tests with them.
-INSTALL_TOOLS = $(MAKE) --silent --jobs 2 $(VENV)/installed-tools $(VENV)/wheels
+INSTALL_TOOLS = $(MAKE) --silent $(VENV)/installed-tools
 INSTALL_SPARK = $(MAKE) --silent $(VENV)/installed-dev
-CHECK = $(MAKE) --silent lint layers
+LINT = $(MAKE) --silent lint
+TYPES = $(MAKE) --silent types layers
 SPARK = "$$(sed -n 's/^spark = \["\(.*\)"\]$$/\1/p' pyproject.toml)"
 
 # Hundreds of tests start a process, and each would compile all that it imports: twice
@@ -37,14 +38,14 @@ demo: $(VENV)/installed-demo
 		--input stock=examples/data/AAPL.parquet --column AdjClose \
 		--output examples/output/trend_AAPL_cli.parquet
 
-# Types and the tests of Spark run beside the other tests, which need no Spark: it is
-# installed meanwhile. What they print follows.
+# Types, layers and the tests of Spark run beside the other tests, which need no Spark: it
+# is installed meanwhile. What they print follows.
 test: $(BIN)/python
 	@$(INSTALL_TOOLS)
-	@$(CHECK)
+	@$(LINT)
 	@echo "$(BIN)/mypy and the tests of Spark run beside the others"; \
 	( $(INSTALL_SPARK) && { \
-		$(BIN)/mypy > $(VENV)/types.log 2>&1 & types=$$!; \
+		$(TYPES) > $(VENV)/types.log 2>&1 & types=$$!; \
 		( $(SPARK_TESTS) ); spark=$$?; \
 		wait $$types; types=$$?; cat $(VENV)/types.log; \
 		exit $$((types || spark)); \
@@ -98,29 +99,28 @@ clean:
 		.import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 
 # One stamp per set of packages, so that the second run starts at once. Python compiles
-# what is imported, and pip need not compile all there is. `tools` is `dev` without Spark,
-# which comes beside what is there and moves none of it: tests may run. Spark is source
-# only, and pip builds its wheel first.
+# what is imported, and nobody need compile all there is. `tools` is `dev` without Spark,
+# which comes beside what is there and moves none of it: tests may run.
 $(VENV)/installed-demo: PACKAGES = --editable '.[cli]'
 $(VENV)/installed-tools: PACKAGES = --editable '.[tools]'
-$(VENV)/installed-dev: PACKAGES = --find-links $(VENV)/wheels $(SPARK)
+$(VENV)/installed-dev: PACKAGES = $(SPARK)
 $(VENV)/installed-demo $(VENV)/installed-tools: pyproject.toml $(BIN)/python
-$(VENV)/installed-dev: $(VENV)/installed-tools $(VENV)/wheels
+$(VENV)/installed-dev: $(VENV)/installed-tools
 $(VENV)/installed-%:
 	@echo "installing the packages of $* into $(VENV) ..."
-	@$(call pip,install --no-compile $(PACKAGES))
+	@$(INSTALL)
 	@touch $@
 
-$(VENV)/wheels: pyproject.toml $(BIN)/python
-	@$(call pip,wheel --no-deps --wheel-dir $@ $(SPARK))
-	@touch $@
-
-# All that pip says goes to a log beside the stamp.
-define pip
-$(BIN)/python -m pip --quiet --disable-pip-version-check $(1) > $@.log 2>&1 || { \
+# uv takes a quarter of pip's time. It does not read pip's settings, such as an index:
+# where it fails, pip installs. All that they say goes to a log beside the stamp.
+PIP = $(BIN)/python -m pip --quiet --disable-pip-version-check
+UV = $(BIN)/uv --quiet --system-certs pip install --python $(BIN)/python
+define INSTALL
+{ { $(PIP) install uv && $(UV) $(PACKAGES); } \
+	|| $(PIP) install --no-compile $(PACKAGES); } > $@.log 2>&1 || { \
 	grep -m 1 '^ *ERROR' $@.log; \
 	echo "could not install the packages that pyproject.toml names: is a package" \
-	"index within reach? All that pip said is in $@.log"; exit 1; } >&2
+	"index within reach? All that was said is in $@.log"; exit 1; } >&2
 endef
 
 $(BIN)/python:
