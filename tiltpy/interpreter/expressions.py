@@ -68,26 +68,28 @@ def evaluate_expression(
         case ElementStart():
             return scope.element_start
         case Field():
-            struct = meaning.evaluate(expr.operand, scope)
+            struct = evaluate_expression(meaning, expr.operand, scope)
             return _fields(struct)[expr.name] if struct is not None else None
         case Reduce():
             return reduce_window(meaning, expr, scope)
         case If():
-            condition = meaning.evaluate(expr.condition, scope)
+            condition = evaluate_expression(meaning, expr.condition, scope)
             if condition is None:
                 return None
-            return meaning.evaluate(expr.then if condition else expr.otherwise, scope)
+            return evaluate_expression(
+                meaning, expr.then if condition else expr.otherwise, scope
+            )
         case Exists():
-            return meaning.evaluate(expr.operand, scope) is not None
+            return evaluate_expression(meaning, expr.operand, scope) is not None
         case Let():
-            value = meaning.evaluate(expr.value, scope)
+            value = evaluate_expression(meaning, expr.value, scope)
             inner = replace(scope, names={**scope.names, expr.name: value})
-            return meaning.evaluate(expr.body, inner)
+            return evaluate_expression(meaning, expr.body, inner)
         case Local():
             return scope.names[expr.name]
         case MakeStruct():
             return {
-                name: meaning.evaluate(each, scope)
+                name: evaluate_expression(meaning, each, scope)
                 for (name, _), each in zip(expr.type.fields, expr.fields, strict=True)
             }
         case Phi():
@@ -105,22 +107,26 @@ def evaluate_expression(
                 return None
             return bounds[0] if expr.which == "start" else bounds[1]
         case In():
-            value = meaning.evaluate(expr.operand, scope)
+            value = evaluate_expression(meaning, expr.operand, scope)
             if value is None:
                 return None
-            options = (meaning.evaluate(each, scope) for each in expr.options)
+            options = (
+                evaluate_expression(meaning, each, scope) for each in expr.options
+            )
             return any(value == option for option in options)
         case MatchString():
-            operand = meaning.evaluate(expr.operand, scope)
+            operand = evaluate_expression(meaning, expr.operand, scope)
             if operand is None:
                 return None
             return _matches(expr.test, string_of(operand), expr.pattern)
         case StringCall():
-            values = [meaning.evaluate(each, scope) for each in expr.operands]
+            values = [
+                evaluate_expression(meaning, each, scope) for each in expr.operands
+            ]
             strings = [string_of(value) for value in values if value is not None]
             return call_string(expr, strings) if len(strings) == len(values) else None
         case DateComponent():
-            time = meaning.evaluate(expr.operand, scope)
+            time = evaluate_expression(meaning, expr.operand, scope)
             if time is None:
                 return None
             return date_component(
@@ -188,7 +194,7 @@ def _evaluate_binary(
 def _evaluate_scalar(
     meaning: Meaning, expr: Expr, scope: EvaluationScope
 ) -> Atom | None:
-    value = meaning.evaluate(expr, scope)
+    value = evaluate_expression(meaning, expr, scope)
     assert not isinstance(value, Mapping), "a struct where a scalar is expected"
     return value
 
