@@ -4,6 +4,8 @@ import gc
 import os
 import signal
 from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
@@ -47,6 +49,22 @@ def pytest_configure(config: pytest.Config) -> None:
             os.environ[name] = folder.name
             config.add_cleanup(folder.cleanup)
     shared_code.share(deep=config.getoption("--deep"))
+
+
+def pytest_collection(session: pytest.Session) -> None:
+    """Import the modules in every second worker from the other end.
+
+    pytest rewrites the assertions of a module that is imported for the first time. So
+    two workers in a fresh clone each find half of the modules rewritten.
+    """
+    worker: dict[str, str] | None = getattr(session.config, "workerinput", None)
+    if worker is None or int(worker["workerid"].removeprefix("gw")) % 2 == 0:
+        return
+    ignored = [Path(folder) for folder in session.config.getoption("ignore") or ()]
+    for argument in map(Path, session.config.args):
+        for path in sorted(argument.glob("**/test_*.py"), reverse=True):
+            if not any(path.is_relative_to(folder) for folder in ignored):
+                import_module(".".join(path.with_suffix("").parts))
 
 
 def pytest_collection_modifyitems(
