@@ -193,7 +193,7 @@ def _states_agree(
 def _of(state: Value | None, name: str) -> Value | None:
     if state is None:
         return None
-    assert isinstance(state, Mapping)
+    assert isinstance(state, dict)
     value: Value | None = state[name]
     return value
 
@@ -221,7 +221,7 @@ def _show(value: Value | None) -> str:
             return str(value).lower()
         case str():
             return f'"{value}"'
-        case Mapping():
+        case dict():
             fields = (f"{name} = {_show(field)}" for name, field in value.items())
             return "{ " + ", ".join(fields) + " }"
         case _:

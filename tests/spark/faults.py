@@ -1,9 +1,9 @@
-"""Jobs that are hit: `python -m tests.spark.faults FOLDER MASTER STRIKE STRIKE ...`.
+"""Jobs that are hit: `python -m tests.spark.faults FOLDER MASTER STRIKES STRIKES ...`.
 
 Executors are processes here. Each fault strikes while some rows of a task have been
 handed on and others have not: the task kills the Python workers of its executor, or the
 executor, or it dawdles until Spark starts it a second time elsewhere. Every run must
-give what the undisturbed one gave, in which ties are settled by a column of order.
+give what the local engine does, in which ties are settled by a column of order.
 
 A fault strikes once in a run: who makes its marker strikes, later attempts do not.
 """
@@ -156,38 +156,54 @@ Stage = Literal["before", "after"]
 STRIKES = tuple(product(FAULTS, get_args(Stage)))
 """Each fault, in a stage before the shuffle and in one after it."""
 
+AND = " and "
+"""Between the names of strikes in one run."""
+
 
 def name_of(fault: Fault, stage: Stage) -> str:
     return f"{fault} {stage} the shuffle"
 
 
-def hit(job: Job, frame: DataFrame, strike: Striking, stage: Stage) -> pa.Table:
-    """Return what a job finds if a fault strikes before its shuffle, or after it."""
-    if stage == "before":
-        return collected(job(frame.mapInArrow(strike, frame.schema)))
-    made = job(frame)
-    return collected(made.mapInArrow(strike, made.schema))
+def hit(
+    job: Job, frame: DataFrame, strikes: Sequence[tuple[Striking, Stage]]
+) -> pa.Table:
+    """Return what a job finds if faults strike before its shuffle, or after it."""
+
+    def struck(frame: DataFrame, when: Stage) -> DataFrame:
+        for strike, stage in strikes:
+            if stage == when:
+                frame = frame.mapInArrow(strike, frame.schema)
+        return frame
+
+    return collected(struck(job(struck(frame, "before")), "after"))
 
 
-def main(folder: Path, master: str, strikes: Sequence[tuple[Fault, Stage]]) -> None:
-    """Run a job undisturbed, and then once for each strike."""
+def main(
+    folder: Path, master: str, runs: Sequence[Sequence[tuple[Fault, Stage]]]
+) -> None:
+    """Run a job with each of some sets of strikes."""
     write_rows(folder / "rows")
     session = start(master, folder, SETTINGS)
     frame = session.read.parquet(str(folder / "rows"))
-    expected = collected(JOB(frame))
-    assert expected.equals(meant())
-    for number, (fault, stage) in enumerate(strikes):
-        marker, begun = str(folder / f"fault-{number}"), time.monotonic()
-        found = hit(JOB, frame, Striking(fault, marker), stage)
-        what = name_of(fault, stage)
-        assert Path(marker).exists(), f"no {what}"
-        assert not survived(marker).exists(), what
+    expected = meant()
+    for number, several in enumerate(runs):
+        begun = time.monotonic()
+        markers = [str(folder / f"fault-{number}-{n}") for n in range(len(several))]
+        strikes = [
+            (Striking(fault, marker), stage)
+            for marker, (fault, stage) in zip(markers, several, strict=True)
+        ]
+        found = hit(JOB, frame, strikes)
+        for marker, strike in zip(markers, several, strict=True):
+            assert Path(marker).exists(), f"no {name_of(*strike)}"
+            assert not survived(marker).exists(), name_of(*strike)
+        what = AND.join(name_of(*strike) for strike in several)
         assert found.equals(expected), what
         print(f"{what}: the same ({time.monotonic() - begun:.1f} s)", flush=True)
     session.stop()
 
 
 if __name__ == "__main__":
-    words = sys.argv[3:]
     by_name = {name_of(*strike): strike for strike in STRIKES}
-    main(Path(sys.argv[1]), sys.argv[2], [by_name[word] for word in words])
+    sets = [[by_name[word] for word in words.split(AND)] for words in sys.argv[3:]]
+    main(Path(sys.argv[1]), sys.argv[2], sets)

@@ -1,7 +1,6 @@
 """Evaluation of an expression at a time: its value, or None where it is φ."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import assert_never
 
 from tiltpy import string_predicates as patterns
@@ -83,8 +82,7 @@ def evaluate_expression(
             return evaluate_expression(meaning, expr.operand, scope) is not None
         case Let():
             value = evaluate_expression(meaning, expr.value, scope)
-            inner = replace(scope, names={**scope.names, expr.name: value})
-            return evaluate_expression(meaning, expr.body, inner)
+            return evaluate_expression(meaning, expr.body, scope.bind(expr.name, value))
         case Local():
             return scope.names[expr.name]
         case MakeStruct():
@@ -195,7 +193,7 @@ def _evaluate_scalar(
     meaning: Meaning, expr: Expr, scope: EvaluationScope
 ) -> Atom | None:
     value = evaluate_expression(meaning, expr, scope)
-    assert not isinstance(value, Mapping), "a struct where a scalar is expected"
+    assert not isinstance(value, dict), "a struct where a scalar is expected"
     return value
 
 
@@ -214,5 +212,5 @@ def _matches(test: StringTest, string: str, pattern: str) -> bool:
 
 
 def _fields(value: Value) -> Mapping[str, Value | None]:
-    assert isinstance(value, Mapping), "a scalar where a struct is expected"
+    assert isinstance(value, dict), "a scalar where a struct is expected"
     return value

@@ -14,7 +14,7 @@ from tiltpy.ir.nodes import Cut, Expr, TemporalExpr, UserReduction
 from tiltpy.lean_dataclass import dataclass
 from tiltpy.types import TDom
 
-Value = Atom | Mapping[str, Any]
+Value = Atom | dict[str, Any]
 """A payload: a scalar, or a struct's fields (None is a field that is φ). An expression
 gives a `Value` or None, which is φ."""
 
@@ -76,6 +76,13 @@ class EvaluationScope:
     element: Value | None = None
     element_start: int | None = None
     row: int | None = None
+
+    def bind(self, name: str, value: Value | None) -> "EvaluationScope":
+        """Add a local name."""
+        names = {**self.names, name: value}
+        return EvaluationScope(
+            self.time, names, self.element, self.element_start, self.row
+        )
 
 
 Bounds = tuple[int | None, int | None]

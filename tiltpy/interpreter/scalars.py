@@ -7,7 +7,7 @@ Strings are Python's own, and stand in the order of their UTF-8 bytes.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from ctypes import c_float
 from fractions import Fraction
 from typing import Any
@@ -27,7 +27,7 @@ def identical(a: object, b: object) -> bool:
 
     All NaNs are one value, both zeros are one, and structs are compared field by field.
     """
-    if isinstance(a, Mapping) and isinstance(b, Mapping):
+    if isinstance(a, dict) and isinstance(b, dict):
         return all(identical(a[name], b[name]) for name in a)
     if isinstance(a, float) and isinstance(b, float) and math.isnan(a):
         return math.isnan(b)
@@ -36,7 +36,7 @@ def identical(a: object, b: object) -> bool:
 
 def unsign_zero(value: Any) -> Any:
     """Replace each zero in a value by `+0.0`."""
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         return {name: unsign_zero(field) for name, field in value.items()}
     return value + 0.0 if isinstance(value, float) else value
 

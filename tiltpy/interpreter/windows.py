@@ -300,12 +300,12 @@ def cut_to(row: Snapshot | Event, start: float, end: float) -> tuple[int, int]:
 
 def number_of(value: Value) -> Number:
     """Take a value for a number, which its type says it is."""
-    assert not isinstance(value, Mapping | str), f"{value!r} where a number is expected"
+    assert not isinstance(value, (dict, str)), f"{value!r} where a number is expected"
     return value
 
 
 def _atoms(values: Sequence[Value]) -> list[Atom]:
-    atoms = [value for value in values if not isinstance(value, Mapping)]
+    atoms = [value for value in values if not isinstance(value, dict)]
     assert len(atoms) == len(values), "a struct where a scalar is expected"
     return atoms
 

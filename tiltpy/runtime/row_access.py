@@ -1,6 +1,6 @@
 """The rows of inputs and outputs one by one, for what looks at a few of them."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -16,7 +16,7 @@ from tiltpy.runtime.results.output_table import OutputTable
 from tiltpy.types import Struct, Type
 
 Number = bool | int | float
-Payload = Number | str | Mapping[str, Any] | None
+Payload = Number | str | dict[str, Any] | None
 
 
 @dataclass(frozen=True, slots=True)
