@@ -1,4 +1,4 @@
-"""Jobs that are hit: `python -m tests.spark.faults FOLDER MASTER STRIKES STRIKES ...`.
+"""Jobs that are hit: `python -m tests.spark.faults FOLDER STRIKES STRIKES ...`.
 
 Executors are processes here. Each fault strikes while some rows of a task have been
 handed on and others have not: the task kills the Python workers of its executor, or the
@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
-from tests.spark.sessions import start
+from tests.spark.sessions import start, start_cluster
 from tiltpy.api import parse
 from tiltpy.inputs import bind
 from tiltpy.spark import tilt_transform
@@ -178,12 +178,10 @@ def hit(
     return collected(struck(job(struck(frame, "before")), "after"))
 
 
-def main(
-    folder: Path, master: str, runs: Sequence[Sequence[tuple[Fault, Stage]]]
-) -> None:
+def main(folder: Path, runs: Sequence[Sequence[tuple[Fault, Stage]]]) -> None:
     """Run a job with each of some sets of strikes."""
     write_rows(folder / "rows")
-    session = start(master, folder, SETTINGS)
+    session = start(start_cluster(folder), folder, SETTINGS)
     frame = session.read.parquet(str(folder / "rows"))
     expected = meant()
     for number, several in enumerate(runs):
@@ -205,5 +203,5 @@ def main(
 
 if __name__ == "__main__":
     by_name = {name_of(*strike): strike for strike in STRIKES}
-    sets = [[by_name[word] for word in words.split(AND)] for words in sys.argv[3:]]
-    main(Path(sys.argv[1]), sys.argv[2], sets)
+    sets = [[by_name[word] for word in words.split(AND)] for words in sys.argv[2:]]
+    main(Path(sys.argv[1]), sets)

@@ -6,15 +6,14 @@ Python workers that are processes too, so that a test can kill either.
 """
 
 import os
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyspark
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from tests import ROOT
@@ -68,7 +67,6 @@ def environment(folder: Path) -> dict[str, str]:
         "PYSPARK_PYTHON": sys.executable,
         "PYTHONPATH": os.pathsep.join([str(ROOT), *([inherited] if inherited else [])]),
         "PYTHONWARNINGS": "ignore:PySpark does not yet fully support:FutureWarning",
-        "SPARK_DAEMON_JAVA_OPTS": SOON,
         "SPARK_HOME": str(home),
         "SPARK_LOCAL_DIRS": str(folder / "blocks"),
         "SPARK_LOCAL_IP": "127.0.0.1",
@@ -123,59 +121,26 @@ def run_program(
     return done.stdout
 
 
-@contextmanager
-def cluster_of_two_hosts(folder: Path) -> Iterator[str]:
-    """A master and two workers of one core on addresses of their own; its name.
+def start_cluster(folder: Path) -> str:
+    """Start a master and two workers in the JVM of this process; return its name.
 
-    Spark starts a copy of a slow task on another host only.
+    Each worker has a core and starts executors, which are processes. It has an address
+    of its own: Spark starts a copy of a slow task on another host only.
     """
-    environment(folder)
-    with ExitStack() as ended, socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-        free.close()
-        ended.enter_context(_daemon(folder, "master.Master", "127.0.0.1", port))
-        _await(port)
-        name = f"spark://127.0.0.1:{port}"
-        for host in ("127.0.0.1", "127.0.0.2"):
-            size = ("--cores", "1", "--memory", "1g", "--work-dir", f"{folder}/work")
-            worker = _daemon(folder, "worker.Worker", host, 0, *size, name)
-            ended.enter_context(worker)
-        yield name
-
-
-@contextmanager
-def _daemon(
-    folder: Path, kind: str, host: str, port: int, *arguments: str
-) -> Iterator[None]:
-    log = (folder / f"{kind}-{host}.log").open("wb")
-    with (
-        log,
-        subprocess.Popen(  # noqa: S603
-            [
-                folder / "spark" / "bin" / "spark-class",
-                f"org.apache.spark.deploy.{kind}",
-                *("--host", host, "--port", str(port), "--webui-port", "0"),
-                *arguments,
-            ],
-            env=os.environ | environment(folder) | {"SPARK_LOCAL_IP": host},
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-        ) as process,
-    ):
-        try:
-            yield
-        finally:
-            process.terminate()
-
-
-def _await(port: int) -> None:
-    """Until somebody listens there."""
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
-        with suppress(ConnectionRefusedError):
-            socket.create_connection(("127.0.0.1", port)).close()
-            return
-        time.sleep(0.2)
-    raise TimeoutError(f"no master of Spark came up at port {port}")
+    SparkContext._ensure_initialized()
+    jvm, gateway = SparkContext._jvm, SparkContext._gateway
+    assert jvm is not None
+    assert gateway is not None
+    deploy = jvm.org.apache.spark.deploy
+    settings = jvm.org.apache.spark.SparkConf(True)
+    settings.set("spark.master.rest.enabled", "false")
+    made = deploy.master.Master.startRpcEnvAndEndpoint("127.0.0.1", 0, 0, settings)
+    name = f"spark://127.0.0.1:{made._1().address().port()}"
+    masters = gateway.new_array(jvm.java.lang.String, 1)
+    masters[0] = name
+    work, none = str(folder / "work"), jvm.scala.Option.empty()
+    for host in ("127.0.0.1", "127.0.0.2"):
+        deploy.worker.Worker.startRpcEnvAndEndpoint(
+            host, 0, 0, 1, 1024, masters, work, none, settings, none
+        )
+    return name

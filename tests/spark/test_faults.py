@@ -7,7 +7,7 @@ ten runs of each in either stage.
 from pathlib import Path
 
 from tests.spark.faults import AND, STRIKES, Fault, Stage, name_of
-from tests.spark.sessions import PATIENCE, cluster_of_two_hosts, run_program
+from tests.spark.sessions import PATIENCE, run_program
 
 DEEPER = 10
 
@@ -21,8 +21,5 @@ def test_faults_change_nothing(tmp_path: Path, *, deep: bool) -> None:
     runs = [[strike] for strike in STRIKES] * DEEPER if deep else RUNS
     words = [AND.join(name_of(*strike) for strike in strikes) for strikes in runs]
     patience = PATIENCE * (DEEPER if deep else 1)
-    with cluster_of_two_hosts(tmp_path) as master:
-        said = run_program(
-            "tests.spark.faults", tmp_path, master, *words, patience=patience
-        )
+    said = run_program("tests.spark.faults", tmp_path, *words, patience=patience)
     assert said.count(": the same") == len(words)
