@@ -353,6 +353,23 @@ def test_times_of_every_kind(spark: SparkSession, kind: str) -> None:
     assert ordered(same_kind) == ordered(expected)
 
 
+def test_plans_of_several_inputs_are_short(spark: SparkSession) -> None:
+    """Spark makes no subquery of each use of a bound: there were 9,003 lines."""
+    query = tilt.parse("""
+        unit s
+        input trades : f64 point
+        input quotes : f64 until_next
+        ~gap[t] = ~trades[t] - ~quotes[t]
+        output ~gap
+    """)
+    frame, _ = both(spark, random_rows(8, 50, 60, "a"))
+    bound = tilt.bind(frame, column="price", time="ts", order="price")
+    joined = apply(query, {"trades": bound, "quotes": bound}, chunk=100)
+    plan = joined._jdf.queryExecution().optimizedPlan().toString()
+    assert "scalar-subquery" not in plan
+    assert len(plan.splitlines()) < 400
+
+
 def test_nothing_runs_before_an_action(spark: SparkSession) -> None:
     frame, _ = both(spark, random_rows(8, 50, 60, "ab"))
     context = spark.sparkContext

@@ -28,6 +28,13 @@ MOST_COPIES = 16
 """Partitions in whose halo a row may be."""
 REACHES = 4
 """The least length of a partition, in reaches, unless `chunk` is given."""
+ALL = "all"
+"""The key of rows that have none, while they are aggregated.
+
+Spark turns an aggregate without a key that is used several times into subqueries, one
+for each use of each column. As bounds are made of bounds, a query over two inputs had
+a thousand operators, and was planned for seconds.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,18 +66,28 @@ def find_bounds(
     frames = [_input_bounds(each) for each in seen]
     joined = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)
     names = [f"{which}{each.number}" for each in seen for which in ("low", "high")]
-    bounds = joined.groupBy(*keys).agg(*(sql.max(n).alias(n) for n in names))
+    grouped = joined.groupBy(*(keys or [ALL]))
+    bounds = grouped.agg(*(sql.max(n).alias(n) for n in names)).drop(ALL)
     for each in inputs:
         if each.keys != keys:
-            bounds = bounds.crossJoin(sql.broadcast(_input_bounds(each)))
+            others = _input_bounds(each).drop(ALL)
+            bounds = bounds.crossJoin(sql.broadcast(others))
     return _add_partitions(bounds, inputs, grid)
 
 
 def _input_bounds(source: NumberedInput) -> DataFrame:
+    """Find the bounds of each key; without keys, of `ALL`, be there events or not."""
     low, high = f"low{source.number}", f"high{source.number}"
     events = source.events()
-    there = events.where("there")
-    bounds = there.groupBy(*source.keys).agg(
+    keys = source.keys or [ALL]
+    there = events.where("there").select(*source.keys, "low", "high")
+    if not source.keys:
+        nothing = there.sparkSession.range(1, numPartitions=1).select(
+            *(sql.lit(None).cast("long").alias(name) for name in ("low", "high"))
+        )
+        zero = sql.lit(0).alias(ALL)
+        there = there.select("*", zero).union(nothing.select("*", zero))
+    bounds = there.groupBy(*keys).agg(
         sql.min("low").alias(low), sql.max("high").alias(high)
     )
     if not (source.needs_next_row and isinstance(source.source.declared.type, Scalar)):
@@ -82,14 +99,14 @@ def _input_bounds(source: NumberedInput) -> DataFrame:
     later = join_by_key(nulls, bounds, source.keys).where(
         sql.col("null") > sql.col(high)
     )
-    until = later.groupBy(*source.keys).agg((sql.min("null") - 1).alias("until"))
+    until = later.groupBy(*keys).agg((sql.min("null") - 1).alias("until"))
     longest = sql.col("until")
     most = source.source.lifetime.longest
     if most is not None:
         limit = sql.col(high) + (most - 1)
         longest = sql.when(longest.isNotNull(), sql.least(longest, limit))
     held = sql.coalesce(longest, sql.col(high))
-    bounds = join_by_key(bounds, until, source.keys, "left").withColumn(high, held)
+    bounds = join_by_key(bounds, until, keys, "left").withColumn(high, held)
     return bounds.drop("until")
 
 
