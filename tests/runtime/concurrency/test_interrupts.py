@@ -84,31 +84,38 @@ def wait_until_idle() -> None:
         time.sleep(0.01)
 
 
-KERNELS: dict[str, tuple[str, dict[str, Any]]] = {
-    "rows": (POINTS + REFOLDED, {"x": points(1_000_000)}),
-    "one worker": (POINTS + REFOLDED, {"x": points(1_000_000), "workers": 1}),
-    "one chunk": (POINTS + REFOLDED, {"x": points(1_000_000), "chunk": 1 << 40}),
-    "few rows": (EVERY_CELL, {"x": one_event(1 << 35)}),
-    "one long chunk": (EVERY_CELL, {"x": one_event(1 << 35), "workers": 1}),
+Given = Callable[[], dict[str, Any]]
+KERNELS: dict[str, tuple[str, Given]] = {
+    "rows": (POINTS + REFOLDED, lambda: {"x": points(1_000_000)}),
+    "one worker": (
+        POINTS + REFOLDED,
+        lambda: {"x": points(1_000_000), "workers": 1},
+    ),
+    "one chunk": (
+        POINTS + REFOLDED,
+        lambda: {"x": points(1_000_000), "chunk": 1 << 40},
+    ),
+    "few rows": (EVERY_CELL, lambda: {"x": one_event(1 << 35)}),
+    "one long chunk": (EVERY_CELL, lambda: {"x": one_event(1 << 35), "workers": 1}),
     "one key": (
         POINTS.replace("x :", "x by k :") + REFOLDED,
-        {"x": by_key(1_000_000, 1)},
+        lambda: {"x": by_key(1_000_000, 1)},
     ),
     "a batch of keys": (
         POINTS.replace("x :", "x by k :") + REFOLDED,
-        {"x": by_key(3_000_000, 100), "workers": 1},
+        lambda: {"x": by_key(3_000_000, 100), "workers": 1},
     ),
     "samples": (
         "input x : f32\n~o[t] = median(~x[t-100000 : t])",
-        {"x": tilt.sampled(np.arange(20_000_000, dtype=np.float32) % 9973, 0, 1)},
+        lambda: {"x": tilt.sampled(np.arange(2e7, dtype=np.float32) % 9973, 0, 1)},
     ),
 }
 
 
 @pytest.mark.parametrize("case", KERNELS)
 def test_a_kernel(case: str) -> None:
-    text, given = KERNELS[case]
-    query = tilt.parse(text)
+    text, make = KERNELS[case]
+    query, given = tilt.parse(text), make()
     with interrupted(0.3):
         query.run(**given)
     wait_until_idle()
