@@ -286,6 +286,8 @@ def _make_eq(cls: type) -> Callable[..., Any]:
     compared = _values(_names(cls, lambda field: field.compare))
 
     def equal(self: object, other: object) -> Any:
+        if other is self:
+            return True
         if type(other) is not type(self):
             return NotImplemented
         return compared(self) == compared(other)

@@ -270,6 +270,7 @@ def test_rows_are_those_of_local_runs(spark: SparkSession, *, deep: bool) -> Non
     check_cases(spark, cases(DEEP_CASES if deep else 2, row_case), deep=deep)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("window", ["50s", "500s"])
 def test_sums_round_as_in_local_runs(spark: SparkSession, window: str) -> None:
     query = tilt.parse(f"""

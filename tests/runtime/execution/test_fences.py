@@ -7,7 +7,7 @@ import pytest
 
 from tests import ROOT
 
-CASES, DEEP_CASES = 6, 6_000
+CASES, DEEP_CASES = 4, 6_000
 """A kind of keyed cases each, and a family of others on one side or the other."""
 
 SEEDS = {
