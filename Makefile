@@ -99,7 +99,7 @@ clean:
 		.import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 
 # One stamp per set of packages, so that the second run starts at once. Python compiles
-# what is imported, and nobody need compile all there is. `tools` is `dev` without Spark,
+# what is imported; installing need not compile all there is. `tools` is `dev` without Spark,
 # which comes beside what is there and moves none of it: tests may run.
 $(VENV)/installed-demo: PACKAGES = --editable '.[cli]'
 $(VENV)/installed-tools: PACKAGES = --editable '.[tools]'
@@ -116,7 +116,7 @@ $(VENV)/installed-%:
 PIP = $(BIN)/python -m pip --quiet --disable-pip-version-check
 UV = $(BIN)/uv --quiet --system-certs pip install --python $(BIN)/python
 define INSTALL
-{ { $(PIP) install uv && $(UV) $(PACKAGES); } \
+{ { { test -x $(BIN)/uv || $(PIP) install uv; } && $(UV) $(PACKAGES); } \
 	|| $(PIP) install --no-compile $(PACKAGES); } > $@.log 2>&1 || { \
 	grep -m 1 '^ *ERROR' $@.log; \
 	echo "could not install the packages that pyproject.toml names: is a package" \

@@ -18,9 +18,9 @@ def test_the_subexpressions_are_the_fields_that_are_expressions(
 ) -> None:
     annotations = {field.name: str(field.type) for field in fields(kind)}
     listed = [
-        n
-        for n, type_ in annotations.items()
-        if type_.startswith("tuple") and "Expr" in type_
+        name
+        for name, annotation in annotations.items()
+        if annotation.startswith("tuple") and "Expr" in annotation
     ]
     single = [name for name, annotation in annotations.items() if annotation == "Expr"]
     if listed:

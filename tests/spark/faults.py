@@ -186,15 +186,15 @@ def main(folder: Path, runs: Sequence[Sequence[tuple[Fault, Stage]]]) -> None:
     expected = meant()
     for number, several in enumerate(runs):
         begun = time.monotonic()
-        markers = [str(folder / f"fault-{number}-{n}") for n in range(len(several))]
         strikes = [
-            (Striking(fault, marker), stage)
-            for marker, (fault, stage) in zip(markers, several, strict=True)
+            (Striking(fault, str(folder / f"fault-{number}-{place}")), stage)
+            for place, (fault, stage) in enumerate(several)
         ]
         found = hit(JOB, frame, strikes)
-        for marker, strike in zip(markers, several, strict=True):
-            assert Path(marker).exists(), f"no {name_of(*strike)}"
-            assert not survived(marker).exists(), name_of(*strike)
+        for strike, stage in strikes:
+            what = name_of(strike.fault, stage)
+            assert Path(strike.marker).exists(), f"no {what}"
+            assert not survived(strike.marker).exists(), what
         what = AND.join(name_of(*strike) for strike in several)
         assert found.equals(expected), what
         print(f"{what}: the same ({time.monotonic() - begun:.1f} s)", flush=True)
