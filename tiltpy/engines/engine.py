@@ -171,13 +171,19 @@ class Engine:
         return self.plan(ranges, rows, state)
 
     def read(self, rows: Mapping[str, SnapshotBuffer], state: RunState) -> KernelRows:
-        """Check the rows of inputs, and find the kernels for them."""
+        """Check the rows of inputs, drop hidden ones, and find the kernels for them."""
+        if state.states is None:
+            hiding = self.group.without_hidden_rows(rows)
+            rows = {n: visible_rows(b) if n in hiding else b for n, b in rows.items()}
+        return self.read_all(rows, state)
+
+    def read_all(
+        self, rows: Mapping[str, SnapshotBuffer], state: RunState
+    ) -> KernelRows:
+        """Check the rows of inputs, and find the kernels for all of them."""
         check_cells(self.group.query, rows)
         if state.states is not None:
             rows = {name: buffer.as_overlapping() for name, buffer in rows.items()}
-        else:
-            hiding = self.group.without_hidden_rows(rows)
-            rows = {n: visible_rows(b) if n in hiding else b for n, b in rows.items()}
         coded, strings = encode_rows(self.group.vocabulary, rows, state.states)
         layouts = {name: buffer.abi_layout() for name, buffer in coded.items()}
         return KernelRows(coded, strings, self.group.compile_for(layouts))

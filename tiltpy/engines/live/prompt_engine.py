@@ -2,7 +2,6 @@
 
 from collections.abc import Hashable, Mapping
 
-from tiltpy.abi.layouts import TimeLayout
 from tiltpy.engines.engine import Engine, KernelRows, RunState
 from tiltpy.runtime.arrays.dictionary import NO_STRINGS
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
@@ -50,15 +49,17 @@ class PromptEngine(Engine):
         total = 0
         for buffer in rows.values():
             total += buffer.n
+        if total > self.options.costs.run.linear_call_rows:
+            return self.plan_chunks(ranges, self.read(rows, state), state)
         form = None if state.states is not None else find_form(rows, ranges)
         known = self._known_calls.get(form)
         if known is not None and total <= known.most_rows:
             return SingleRun(known, rows, NO_STRINGS, ranges, None)
-        read = self.read(rows, state)
+        read = self.read_all(rows, state)  # hidden rows of few cost less than a look
         call = self._choose_call(ranges, read, total)
         if call is None:
-            return self.plan_chunks(ranges, read, state)
-        if form is not None and self._is_decided(rows, read):
+            return self.plan_chunks(ranges, self.read(rows, state), state)
+        if form is not None and self._is_decided(read):
             self._keep(form, call)
         return SingleRun(call, read.rows, read.strings, ranges, state.states)
 
@@ -76,8 +77,6 @@ class PromptEngine(Engine):
 
         None where rows do not bound it, or are too many in `total`.
         """
-        if total > self.options.costs.run.linear_call_rows:
-            return None
         kernel = read.kernels.sweep()
         call = self._call
         if call is None or call.kernel.code is not kernel.code:
@@ -88,18 +87,10 @@ class PromptEngine(Engine):
             return None
         return RangeCall(call, {name: self.group.outputs[name].tdom for name in ranges})
 
-    def _is_decided(self, rows: Rows, read: KernelRows) -> bool:
-        """Tell whether rows of this form are always read as they are, unchecked.
-
-        Those that overlap may be hidden, or be cells that must not.
-        """
-        return (
-            read.strings is NO_STRINGS
-            and not any(each.tdom.cells for each in self.group.query.definitions)
-            and not any(
-                buffer.layout is TimeLayout.OVERLAPPING for buffer in rows.values()
-            )
-        )
+    def _is_decided(self, read: KernelRows) -> bool:
+        """Tell whether rows of this form are always read as they are, unchecked."""
+        cells = any(each.tdom.cells for each in self.group.query.definitions)
+        return read.strings is NO_STRINGS and not cells
 
     def _keep(self, form: Hashable, call: RangeCall) -> None:
         """Keep the call for a form."""
