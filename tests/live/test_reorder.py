@@ -9,14 +9,16 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 
+from tiltpy.runtime.arrays.views import column_of
 from tiltpy.runtime.arrivals import reorder, waiting_rows
+from tiltpy.runtime.arrivals.plain_rows import PlainColumns, PlainRows
 from tiltpy.runtime.arrivals.reorder import ReorderBuffer
 from tiltpy.runtime.arrivals.waiting_rows import TimedRows
-from tiltpy.types import ENDLESS
+from tiltpy.types import BOOL, ENDLESS, I8, I64
 
 Row = tuple[int, int]
 """A start and the number of a row."""
-FEW = {"SORTED_ROWS": 8, "FEW_SLOTS": 10}
+FEW = {"SORTED_ROWS": 8, "MERGED_ROWS": 12, "FEW_SLOTS": 10}
 ALWAYS = {"SORTED_ROWS": 0, "FEW_SLOTS": 0}
 
 
@@ -32,20 +34,42 @@ def make_table(numbers: list[int]) -> pa.Table:
     return pa.table(columns)
 
 
-def read(pieces: list[TimedRows]) -> list[Row]:
+def tabulate_plain(numbers: list[int], starts: list[int]) -> pa.Table:
+    """Make rows in ticks, with a payload of numbers and a key."""
+    table = make_table(numbers).select(["number", "small", "even", "text"])
+    keys = pa.array([f"k{number % 5}" for number in numbers], pa.string())
+    return table.set_column(3, "key", keys).add_column(0, "ticks", pa.array(starts))
+
+
+def make_plain(numbers: list[int], starts: list[int]) -> PlainRows:
+    """Make the same rows as a push of few rows is read."""
+    table = tabulate_plain(numbers, starts).combine_chunks()
+    _, *chunks, key = (column.chunk(0) for column in table.columns)
+    scalars = [I64, I8, BOOL]
+    payload = list(map(column_of, chunks, scalars))
+    columns = PlainColumns(scalars, [0, 1, 2, 3], table.column_names)
+    return PlainRows(columns, [np.array(starts)], payload, [key])
+
+
+def read(pieces: list[TimedRows], *, plain: bool = False) -> list[Row]:
     """Read rows of pieces, and check that their columns are what they were."""
     rows: list[Row] = []
     for piece in pieces:
-        numbers = piece.rows["number"].to_pylist()
-        assert piece.rows.equals(make_table(numbers))
-        rows += zip(piece.starts.tolist(), numbers, strict=True)
+        numbers, starts = piece.rows["number"].to_pylist(), piece.starts.tolist()
+        expected = tabulate_plain(numbers, starts) if plain else make_table(numbers)
+        assert piece.rows.equals(expected)
+        if piece.steps is not None:
+            least, greatest = piece.steps
+            assert all(least <= step <= greatest for step in np.diff(starts))
+        rows += zip(starts, numbers, strict=True)
     return rows
 
 
 @dataclass
 class Model:
-    """A buffer beside a list of what waits."""
+    """A buffer beside a list of what waits; `plain`: some rows are read already."""
 
+    plain: bool = False
     buffer: ReorderBuffer = field(default_factory=ReorderBuffer)
     waiting: list[Row] = field(default_factory=list)
     added: int = 0
@@ -55,20 +79,24 @@ class Model:
         rows = range(self.added, self.added + len(starts))
         self.added += len(starts)
         self.waiting += zip(starts, rows, strict=True)
-        table = make_table(list(rows))
+        numbers, ticks = list(rows), np.array(starts, np.int64)
+        if self.plain and batch and starts:
+            self.buffer.put(TimedRows(ticks, make_plain(numbers, starts)))
+            return
+        table = tabulate_plain(numbers, starts) if self.plain else make_table(numbers)
         each = table.combine_chunks().to_batches()[0] if batch and starts else table
-        self.buffer.add(np.array(starts, np.int64), each)
+        self.buffer.add(ticks, each)
 
     def release(self, time: int) -> None:
         self.time = max(self.time, time)
         due = sorted(row for row in self.waiting if row[0] < time)
-        assert read(self.buffer.release(time)) == due
+        assert read(self.buffer.release(time), plain=self.plain) == due
         self.waiting = [row for row in self.waiting if row[0] >= time]
 
     def check(self) -> None:
         assert len(self.buffer) == len(self.waiting)
         assert self.buffer.first == min(self.waiting, default=(None, 0))[0]
-        assert read(self.buffer.rows()) == sorted(self.waiting)
+        assert read(self.buffer.rows(), plain=self.plain) == sorted(self.waiting)
 
     def replace_buffer(self) -> None:
         """Go on with another buffer, which has what waits."""
@@ -86,15 +114,17 @@ pushes = st.lists(
 
 
 @pytest.mark.parametrize("sizes", [{}, FEW, ALWAYS], ids=["usual", "few", "always"])
-@given(pushes)
-def test_any_pushes_and_punctuations(sizes: dict[str, int], pushes: list[Push]) -> None:
+@given(pushes, st.booleans())
+def test_any_pushes_and_punctuations(
+    sizes: dict[str, int], pushes: list[Push], plain: bool
+) -> None:
     with pytest.MonkeyPatch.context() as patch:
         for name, size in sizes.items():
             patch.setattr(waiting_rows, name, size)
         if sizes:
             patch.setattr(reorder, "BLOCK_ROWS", 16)
             patch.setattr(reorder, "RETRIED", 2)
-        model = Model()
+        model = Model(plain)
         for number, (starts, latency, in_order, batch) in enumerate(pushes):
             drift = 10 * number
             moved = [max(start + drift, model.time) for start in starts]

@@ -1,8 +1,10 @@
-"""Frames that are read as they lie: one chunk, without casts, in order of time.
+"""Frames that are read as they lie: one chunk, without casts.
 
 What their schema says is settled once; a frame costs its validation, a view of each
 column, and one pass over its stamps.
 """
+
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +21,8 @@ from tiltpy.runtime.arrow.timestamps import stamp_type
 from tiltpy.types import MAX_TIME, Unit, columns
 
 _TICKS = np.dtype(np.int64)
+PlainFrame: TypeAlias = tuple[Times, Steps | None, list[Column]]
+"""Stamps, the steps between those in order, and payload."""
 
 
 class StepFinder:
@@ -58,8 +62,8 @@ class PlainFrames:
         self._others = None if len(places) == len(schema) else sorted(places)
         self._steps = StepFinder()
 
-    def read(self, table: pa.Table) -> tuple[Times, Steps, tuple[Column, ...]] | None:
-        """Read the stamps, the steps between them, and the payload.
+    def read(self, table: pa.Table) -> PlainFrame | None:
+        """Read stamps, the steps between them if they are in order, and payload.
 
         None where the rows are not as they should be, or Arrow's data are broken: the
         columns must be read one by one, then, to say which one is.
@@ -76,20 +80,20 @@ class PlainFrames:
             return None
         return self._read_batch(batch)
 
-    def _read_batch(
-        self, batch: pa.RecordBatch
-    ) -> tuple[Times, Steps, tuple[Column, ...]] | None:
+    def _read_batch(self, batch: pa.RecordBatch) -> PlainFrame | None:
         array = batch.column(self._stamps)
         if array.null_count:
             return None
         stamps: Times = values_of(array, _TICKS)
         steps = self._steps.find(stamps)
         if steps is None:
-            return None
-        if stamps.item(0) < self._low or stamps.item(-1) > self._high:
+            first, last = stamps.min(), stamps.max()
+        else:
+            first, last = stamps.item(0), stamps.item(-1)
+        if first < self._low or last > self._high:
             return None
         payload = [column_of(batch.column(n), scalar) for n, scalar in self._payload]
-        return stamps, steps, tuple(payload)
+        return stamps, steps, payload
 
 
 def _counts_ticks(kind: pa.DataType, unit: Unit | None) -> bool:

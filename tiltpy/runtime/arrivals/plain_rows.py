@@ -1,7 +1,8 @@
 """Rows of a push whose payload was read with them, as kernels read it.
 
-Most rows come in order and are settled soon. They go to the outputs as the arrays that
-they came in; a table of them is made where they have to be moved, saved, or archived.
+Most rows are settled soon. They go to the outputs as the arrays that they came in, few
+that are out of order as sorted ones; a table of them is made where they wait long, or
+are saved or archived.
 """
 
 from collections.abc import Sequence
@@ -12,70 +13,89 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tiltpy.lean_dataclass import record
-from tiltpy.runtime.arrays.dtypes import Times
+from tiltpy.runtime.arrays.dtypes import I64Array, Times
 from tiltpy.runtime.arrays.snapshot_buffer import Column
-from tiltpy.runtime.arrays.views import plain_array
+from tiltpy.runtime.arrays.views import column_array, plain_array
+from tiltpy.types import Scalar
 
 Item = TypeVar("Item", bound=np.generic)
 
 
 @record(frozen=True, slots=True, eq=False)
-class PlainRows:
-    """Rows as they arrived: ticks of their times, payload, and the table they came in.
+class PlainColumns:
+    """The columns of plain rows: the types of payload, and how a table of rows is made.
 
-    `names` are those of a table of rows: ticks, then `columns` of the frame.
-    `has_nulls`: a value of the payload may be null. `keys` are the key columns of an
-    input that has any.
+    A table has columns of ticks, then the `places` of payload and key columns, counted
+    through both; `names` are those of all.
     """
 
-    ticks: Sequence[Times]
-    payload: tuple[Column, ...]
-    frame: pa.Table
-    columns: Sequence[str]
+    scalars: Sequence[Scalar]
+    places: Sequence[int]
     names: Sequence[str]
-    has_nulls: bool
-    keys: tuple[pa.Array, ...] = ()
+
+
+@record(frozen=True, slots=True, eq=False)
+class PlainRows:
+    """Rows as they arrived: ticks of their times, payload, and keys if there are any.
+
+    `has_nulls`: a value of the payload may be null.
+    """
+
+    columns: PlainColumns
+    ticks: Sequence[Times]
+    payload: Sequence[Column]
+    keys: Sequence[pa.Array] = ()
+    has_nulls: bool = False
 
     @property
     def nbytes(self) -> int:
         """The bytes of the rows."""
-        return int(self.frame.nbytes) + sum(each.nbytes for each in self.ticks)
+        arrays = [*self.ticks, *[each.values for each in self.payload], *self.keys]
+        return sum(int(each.nbytes) for each in arrays)
 
     def table(self, first: int, count: int) -> pa.Table:
         """Make a table of some rows."""
-        frame = self.frame.slice(first, count)
-        ticks = (plain_array(each[first : first + count]) for each in self.ticks)
-        return pa.Table.from_arrays(
-            [*ticks, *map(frame.column, self.columns)], self.names
+        payload = [
+            column_array(column.slice(first, count), count, scalar)
+            for column, scalar in zip(self.payload, self.columns.scalars, strict=True)
+        ]
+        columns = [*payload, *[key.slice(first, count) for key in self.keys]]
+        ticks = [plain_array(each[first : first + count]) for each in self.ticks]
+        chosen = [columns[place] for place in self.columns.places]
+        return pa.Table.from_arrays([*ticks, *chosen], self.columns.names)
+
+    def take(self, rows: I64Array) -> "PlainRows":
+        """Copy some rows, which have no nulls."""
+        return PlainRows(
+            self.columns,
+            [each.take(rows) for each in self.ticks],
+            [Column(each.values.take(rows)) for each in self.payload],
+            [key.take(plain_array(rows)) for key in self.keys],
         )
 
 
-def join_plain(
-    parts: Sequence[tuple[PlainRows, slice]],
-) -> tuple[tuple[Times, ...], tuple[Column, ...]]:
-    """Put rows without nulls behind one another: their ticks, and their payload."""
+def join_plain(parts: Sequence[tuple[PlainRows, slice]]) -> PlainRows:
+    """Put rows without nulls behind one another."""
     first, _ = parts[0]
-    times = tuple(
-        _join([rows.ticks[number][part] for rows, part in parts])
-        for number in range(len(first.ticks))
-    )
-    payload = tuple(
-        Column(_join([rows.payload[number].values[part] for rows, part in parts]))
-        for number in range(len(first.payload))
-    )
-    return times, payload
-
-
-def join_keys(parts: Sequence[tuple[PlainRows, slice]]) -> tuple[pa.Array, ...]:
-    """Put the keys of rows behind one another, column by column."""
-    pieces = [[key[part] for key in rows.keys] for rows, part in parts]
-    columns = zip(*pieces, strict=True)
-    return tuple(
+    return PlainRows(
+        first.columns,
         [
-            column[0] if len(column) == 1 else pa.concat_arrays(column)
-            for column in columns
-        ]
+            _join([rows.ticks[number][part] for rows, part in parts])
+            for number in range(len(first.ticks))
+        ],
+        [
+            Column(_join([rows.payload[number].values[part] for rows, part in parts]))
+            for number in range(len(first.payload))
+        ],
+        [
+            _join_keys([rows.keys[number][part] for rows, part in parts])
+            for number in range(len(first.keys))
+        ],
     )
+
+
+def _join_keys(keys: Sequence[pa.Array]) -> pa.Array:
+    return keys[0] if len(keys) == 1 else pa.concat_arrays(keys)
 
 
 def _join(arrays: Sequence[NDArray[Item]]) -> NDArray[Item]:

@@ -16,8 +16,8 @@ from tiltpy.runtime.arrays.views import arrow_type, integers_of, plain_array
 from tiltpy.runtime.arrivals.ingress_options import IngressOptions
 from tiltpy.runtime.arrivals.lateness import LatenessRule, LateRows
 from tiltpy.runtime.arrivals.plain_frames import PlainFrames, StepFinder
-from tiltpy.runtime.arrivals.plain_rows import PlainRows, join_keys, join_plain
-from tiltpy.runtime.arrivals.waiting_rows import TimedRows
+from tiltpy.runtime.arrivals.plain_rows import PlainColumns, PlainRows, join_plain
+from tiltpy.runtime.arrivals.waiting_rows import TimedRows, list_plain
 from tiltpy.runtime.arrow.read_frame import flat_column, read_frame
 from tiltpy.runtime.arrow.select_columns import Choice, choose_columns
 from tiltpy.runtime.arrow.timestamps import PLAIN_TICKS, StampType
@@ -98,8 +98,6 @@ class ArrivalReader:
         self.before = self.lifetime.before
         self.is_interval = bool(self.lifetime.columns)
         self._whole_schema = schema
-        self._reads_all = set(self.choice.columns) == set(schema.names)
-        """True if the query reads all columns of a frame."""
         in_ticks = Interval(*TICKS) if self.is_interval else self.lifetime
         self._in_ticks = replace(
             declared,
@@ -120,6 +118,7 @@ class ArrivalReader:
         self._settled = complete_input(self._in_ticks, self._binding)
         self._is_plain = self._find_plain()
         self._is_direct = self._find_direct()
+        self._plain_columns = self._list_plain_columns() if self._is_direct else None
         self._paths = group_paths(self.choice.paths)
         empty = pa.Table.from_batches([], self.schema)  # without pandas
         self.nothing = ingest(declared, replace(binding, frame=empty), unit=unit)
@@ -150,6 +149,13 @@ class ArrivalReader:
             and not (scalar.is_temporal or scalar.kind == "string")
             for scalar, path in zip(scalars, self.choice.payload, strict=True)
         )
+
+    def _list_plain_columns(self) -> PlainColumns:
+        """List the columns of rows whose payload is read when they come."""
+        paths = [path[0] for path in self.choice.payload]
+        places = list(map([*paths, *self.choice.keys].index, self.columns))
+        scalars = [scalar for _, scalar in columns(self.declared.type)]
+        return PlainColumns(scalars, places, self.names)
 
     def _find_direct(self) -> bool:
         """Tell whether the payload is read when few rows come, and never again."""
@@ -197,7 +203,7 @@ class ArrivalReader:
         if plain is None or keys is None:
             return self._read_columns(table)
         stamps, steps, payload = plain
-        source = self._plain_rows([stamps], payload, table, keys)
+        source = self._plain_rows([stamps], payload, keys)
         return _FrameRows(table, [stamps], stamps - self.before, steps, source)
 
     def _read_columns(self, table: pa.Table) -> "_FrameRows":
@@ -222,8 +228,9 @@ class ArrivalReader:
         keys = self._read_keys(table)
         if keys is not None and table.num_rows:
             payload = read_payload(self._settled, table, self.choice.payload, self.unit)
-            return self._plain_rows(ticks, payload, table, keys)
-        rows = self._plain_rows(ticks, (), table).table(0, table.num_rows)
+            return self._plain_rows(ticks, payload, keys)
+        columns = [*map(plain_array, ticks), *map(table.column, self.columns)]
+        rows = pa.Table.from_arrays(columns, self.names)
         self._check_payload(rows)
         return rows
 
@@ -242,18 +249,14 @@ class ArrivalReader:
     def _plain_rows(
         self,
         ticks: Sequence[I64Array],
-        payload: tuple[Column, ...],
-        table: pa.Table,
-        keys: tuple[pa.Array, ...] = (),
+        payload: Sequence[Column],
+        keys: Sequence[pa.Array],
     ) -> PlainRows:
-        if not self._reads_all:
-            table = table.select(self.choice.columns)
+        assert self._plain_columns is not None
         has_nulls = False
         for column in payload:
             has_nulls |= column.validity is not None
-        return PlainRows(
-            ticks, payload, table, self.columns, self.names, has_nulls, keys
-        )
+        return PlainRows(self._plain_columns, ticks, payload, keys, has_nulls)
 
     def _select(self, table: pa.Table) -> pa.Table:
         """Select the columns of a frame, whose types must be those of before."""
@@ -298,17 +301,14 @@ class ArrivalReader:
 
         `next_stamp` is that of the row behind them.
         """
-        parts = [
-            (piece.source, slice(piece.first, piece.first + len(piece)))
-            for piece in pieces
-            if isinstance(piece.source, PlainRows) and not piece.source.has_nulls
-        ]
-        if len(parts) < len(pieces):
+        parts = list_plain(pieces)
+        if parts is None:
             return self.ingest(join_rows([piece.rows for piece in pieces]), next_stamp)
-        times, payload = join_plain(parts)
+        rows = join_plain(parts)
+        times, payload = tuple(rows.ticks), tuple(rows.payload)
         if self.choice.keys:
             assert self._settled.lifetime is not None
-            keys, lifetime = join_keys(parts), self._settled.lifetime
+            keys, lifetime = tuple(rows.keys), self._settled.lifetime
             return UngroupedRows(times, payload, keys, lifetime)
         return self._events_of(times, payload, next_stamp)
 

@@ -81,7 +81,7 @@ class ReorderBuffer:
         ):
             block = added.slice(first, stop)
             least = int(block.starts.min())
-            if not self._in_order.is_near(least, len(block)):
+            if not self._in_order.is_near(block, least):
                 self._enter_runs()
                 self._append_to_runs(added.slice(first, rows))
                 break

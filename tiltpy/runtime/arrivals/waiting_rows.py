@@ -1,6 +1,7 @@
 """Rows of an input that wait for their order: in order already, or as sorted runs."""
 
 from collections import deque
+from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -10,14 +11,17 @@ from tiltpy.lean_dataclass import record
 from tiltpy.runtime.arrays.block_passes import any_block
 from tiltpy.runtime.arrays.dtypes import Steps, Times
 from tiltpy.runtime.arrays.time_layout import shift_by_one
-from tiltpy.runtime.arrivals.plain_rows import PlainRows
+from tiltpy.runtime.arrivals.plain_frames import StepFinder
+from tiltpy.runtime.arrivals.plain_rows import PlainRows, join_plain
 from tiltpy.runtime.arrivals.slot_table import SlotTable, take_rows
 from tiltpy.runtime.ingest.sort_block import order_block
 from tiltpy.runtime.ingest.sorted_runs import SortedRuns
 
 ArrowRows: TypeAlias = pa.Table | pa.RecordBatch
 SORTED_ROWS = 2048
-"""So many new rows are sorted, where fewer are appended to runs."""
+"""So many new rows are sorted, whatever they are, where fewer are appended to runs."""
+MERGED_ROWS = 1024
+"""So many plain rows are sorted with fewer that are new."""
 SPARSE = 4
 """Slots are given anew where so many are used for each row that waits, and"""
 FEW_SLOTS = 1 << 15
@@ -72,11 +76,23 @@ class TimedRows:
         return self.slice(0, row), self.slice(row, len(self))
 
 
+def list_plain(pieces: Sequence[TimedRows]) -> list[tuple[PlainRows, slice]] | None:
+    """List plain rows without nulls; None if others are there."""
+    parts = []
+    for piece in pieces:
+        source = piece.source
+        if not isinstance(source, PlainRows) or source.has_nulls:
+            return None
+        parts.append((source, slice(piece.first, piece.first + len(piece.starts))))
+    return parts
+
+
 class RowsInOrder:
     """Rows in the order (start, arrival), in pieces that nobody copies."""
 
     def __init__(self) -> None:
         self._pieces: deque[TimedRows] = deque()
+        self._steps = StepFinder()
         self.count = 0
 
     @property
@@ -117,19 +133,23 @@ class RowsInOrder:
         self._pieces.append(rows)
         self.count += len(rows.starts)
 
-    def is_near(self, start: int, rows: int) -> bool:
+    def is_near(self, rows: TimedRows, start: int) -> bool:
         """Tell whether it takes less to sort rows from a start on than to append them.
 
-        That is so if they are not few, and no more of those that wait start later.
+        That is so if no more of those that wait start later, or if all are plain, as
+        few of these are sorted at once.
         """
-        if rows < SORTED_ROWS:
-            return False
-        later = 0
+        most, later = len(rows), 0
+        is_few = most < SORTED_ROWS
+        if is_few:
+            most = MERGED_ROWS
+            if list_plain([rows]) is None:
+                return False
         for piece in reversed(self._pieces):
             if piece.starts[-1] <= start:
                 break
             later += len(piece) - int(piece.starts.searchsorted(start, "right"))
-            if later > rows:
+            if later > most or (is_few and list_plain([piece]) is None):
                 return False
         return True
 
@@ -149,8 +169,14 @@ class RowsInOrder:
         pieces.reverse()
         starts = np.concatenate([piece.starts for piece in pieces])
         order = order_block(starts)
-        table = take_rows([piece.rows for piece in pieces], order)
-        self._pieces.append(TimedRows(starts.take(order), table))
+        starts = starts.take(order)
+        plain = list_plain(pieces)
+        source = (
+            take_rows([piece.rows for piece in pieces], order)
+            if plain is None
+            else join_plain(plain).take(order)
+        )
+        self._pieces.append(TimedRows(starts, source, 0, self._steps.find(starts)))
         self.count += len(rows)
 
     def release(self, time: int) -> list[TimedRows]:
