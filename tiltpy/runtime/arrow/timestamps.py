@@ -309,8 +309,8 @@ def output_stamp(inputs: Mapping[str, StampType], tick: Unit | None) -> OutputSt
 
 def from_ticks(times: Times, stamp: OutputStamp, output: str) -> pa.Array:
     """Convert times to an Arrow column: a view where it counts ticks in 64 bits."""
-    width = np.dtype(f"i{stamp.type.bit_width // 8}")
-    limit = np.iinfo(width).max // stamp.factor
+    bits = stamp.type.bit_width
+    limit = ((1 << (bits - 1)) - 1) // stamp.factor
     if limit < MAX_TIME and len(times):
         outside = (times < -limit) | (times > limit)
         if outside.any():
@@ -322,4 +322,6 @@ def from_ticks(times: Times, stamp: OutputStamp, output: str) -> pa.Array:
             )
     if stamp.factor != 1:
         times = times * stamp.factor
-    return array_of(times.astype(width, copy=False), None, stamp.type)
+    if bits != 64:
+        times = times.astype(f"i{bits // 8}")
+    return array_of(times, None, stamp.type)

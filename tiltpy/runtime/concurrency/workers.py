@@ -113,6 +113,8 @@ def map_portions(work: Callable[[slice], R], rows: int) -> list[R]:
 
 def map_shared(work: Callable[[T], R], items: Sequence[T]) -> list[R]:
     """Map a function over items, shared among as many threads as are allowed."""
+    if len(items) == 1:
+        return [work(items[0])]
     return list(map_ordered(work, items, min(allowed_threads(), max(1, len(items)))))
 
 

@@ -7,6 +7,7 @@ output's unit is not the tick.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
@@ -75,6 +76,28 @@ class LazyRows:
         return LazyRows, (self.rows,)
 
 
+@lru_cache(maxsize=256)
+def _schema_of(
+    name: str,
+    of: Type,
+    stamp: OutputStamp,
+    key_fields: tuple[tuple[str, pa.DataType], ...],
+) -> pa.Schema:
+    """Make the schema of a table: keys, start and end, payload."""
+    fields = of.fields if isinstance(of, Struct) else [(name, of)]
+    payload = [(field, _arrow_type(inner, stamp)) for field, inner in fields]
+    times = [("start", stamp.type), ("end", stamp.type)]
+    return pa.schema([*key_fields, *times, *payload])
+
+
+def _arrow_type(of: Type, stamp: OutputStamp) -> pa.DataType:
+    if isinstance(of, Struct):
+        return pa.struct([(name, _arrow_type(each, stamp)) for name, each in of.fields])
+    if of.is_temporal:
+        return output_type(of, stamp).type
+    return arrow_type(of)
+
+
 @record(frozen=True, slots=True, eq=False)
 class TableFormat:
     """The conversion of an output's snapshots to columns of a table.
@@ -91,19 +114,7 @@ class TableFormat:
 
     def schema(self, key_fields: Sequence[tuple[str, pa.DataType]]) -> pa.Schema:
         """Make the schema of the table: keys, start and end, payload."""
-        payload = [(self.name, self._arrow_type(self.type))]
-        if isinstance(self.type, Struct):
-            payload = [(name, self._arrow_type(of)) for name, of in self.type.fields]
-        times = [("start", self.stamp.type), ("end", self.stamp.type)]
-        return pa.schema([*key_fields, *times, *payload])
-
-    def _arrow_type(self, of: Type) -> pa.DataType:
-        if isinstance(of, Struct):
-            fields = [(name, self._arrow_type(inner)) for name, inner in of.fields]
-            return pa.struct(fields)
-        if of.is_temporal:
-            return output_type(of, self.stamp).type
-        return arrow_type(of)
+        return _schema_of(self.name, self.type, self.stamp, tuple(key_fields))
 
     def table(self, rows: OutputRows) -> pa.Table:
         """Make the table of snapshots; workers share it, if it is large."""
@@ -123,11 +134,10 @@ class TableFormat:
             sizes = [len(chunk[0]) for chunk in chunks]
             keys = rows.keys.chunks(sizes)
             chunks = [[*k, *c] for k, c in zip(keys, chunks, strict=True)]
-        arrays = [
-            pa.chunked_array([chunk[i] for chunk in chunks], field.type)
-            for i, field in enumerate(schema)
-        ]
-        table = pa.Table.from_arrays(arrays, schema=schema)
+        table = pa.Table.from_batches(
+            [pa.RecordBatch.from_arrays(chunk, schema=schema) for chunk in chunks],
+            schema,
+        )
         if rows.keys is not None and rows.keys.order == "time":
             tied = any(map(_are_rows, rows.pieces))
             table = sort_by_time(table, tied=tied)
@@ -172,9 +182,8 @@ class TableFormat:
         """
         starts, ends = snapshots.times()
         yield from_ticks(starts, self.stamp, self.name)
-        rows = _are_rows(snapshots)
-        latest = ends if keyed else ends[-1:]
-        if rows and len(ends) and latest.max() >= ENDLESS:
+        rows = _are_rows(snapshots) and len(ends) > 0
+        if rows and (ends.max() if keyed else ends[-1]) >= ENDLESS:
             endless = ends >= ENDLESS
             known = from_ticks(np.where(endless, 0, ends), self.stamp, self.name)
             yield pc.if_else(pa.array(endless), None, known)
