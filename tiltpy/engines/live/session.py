@@ -247,12 +247,15 @@ class LiveEngine:
     def _needs_rows(self) -> bool:
         """Return whether rows decide which cells are final, besides the watermarks.
 
-        They do where a domain starts with them, and where a row of a row object ends.
+        They do where a domain starts with the first of them, and where a row of a row
+        object ends.
         """
         if self._holds:
             return True
         for output in self.outputs.values():
-            if output.start is None and not output.finished:
+            if output.start is not None or output.finished:
+                continue
+            if not all(self.inputs[name].read for name in output.reach):
                 return True
         return False
 
