@@ -75,8 +75,11 @@ def compute(
     tasks of all rounds write to `shared` arrays. Where they go on from `states` there
     is one thread.
     """
-    threads = scratch[: sum(task.count for task in tasks)]
     tables = [task.table(shared, states) for task in tasks]
-    CallQueue(tables, threads).run()
+    calls = sum(table.count for table in tables)
+    if calls == 1:
+        tables[0].run_one(scratch[0])
+    else:
+        CallQueue(tables, scratch[:calls]).run()
     for task, table in zip(tasks, tables, strict=True):
         yield from task.results(table)

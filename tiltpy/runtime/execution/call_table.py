@@ -341,6 +341,14 @@ class CallTable:
             array = memory.take(need.key, need.type, need.size)
             self.slots[:, index] = address(array)
 
+    def run_one(self, scratch: ScratchArrays) -> None:
+        """Make the only call, in this thread."""
+        self.take_scratch(scratch)
+        flag = stop_flag()
+        self.code.call(address(self.slots), flag.address)
+        if flag.is_set:
+            raise StopWork
+
     def run_in_order(self, scratch: ScratchArrays) -> None:
         """Make the calls one after the other, in this thread."""
         self.take_scratch(scratch)
