@@ -418,9 +418,13 @@ def test_a_script_ends_soon(tmp_path: Path) -> None:
         "import tiltpy as tilt\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         f"query = tilt.parse({EVERY_CELL!r})\n"
-        f"rows = {{'start': [0], 'end': [{1 << 35}], 'x': [1.0]}}\n"
+        "def run(end):\n"
+        "    rows = {'start': [0], 'end': [end], 'x': [1.0]}\n"
+        "    query.run(x=pa.table(rows), workers=1)\n"
+        "run(1 << 20)  # compiles: Python drops what is raised while it frees objects\n"
+        "gc.collect()\n"
         "print('ready', flush=True)\n"
-        "query.run(x=pa.table(rows), workers=1)\n"
+        "run(1 << 35)\n"
     )
     with subprocess.Popen(  # noqa: S603
         [sys.executable, tmp_path / "script.py"],
