@@ -25,12 +25,14 @@ class FoldFields:
         self.reduction = reduction
         self.element = element
         self.lags: dict[str, AffineValue] = {}
+        self._explored: dict[Control, list[Step]] = {}
+        """The steps from the values that were followed last."""
         self.names = set(first_state(reduction))
         self.gaps = self._find_gaps()
         while self._find_lags():
             pass
         self.controls, self.values = self._find_controls()
-        self.steps = [step for control in self.values for step in self._steps(control)]
+        self.steps = [step for each in self.values for step in self._explored[each]]
         others = self.names - self.lags.keys() - self.controls
         self.registers = sorted(others & self._reads(others))
 
@@ -81,6 +83,7 @@ class FoldFields:
             if not varying:
                 return names, _recurrent(following)
             names -= varying
+        self._explored = {(): self._steps(())}
         return names, [()]
 
     def _explore(
@@ -90,13 +93,14 @@ class FoldFields:
         order = sorted(names)
         start = tuple((name, _certain(first[name])) for name in order)
         following: dict[Control, set[Control]] = {}
-        waiting = [start]
+        waiting, self._explored = [start], {}
         while waiting:
             control = waiting.pop()
             if control in following:
                 continue
             following[control] = set()
-            for step in self._steps(control):
+            self._explored[control] = self._steps(control)
+            for step in self._explored[control]:
                 values = {name: step.state[name].constant for name in order}
                 unknown = {name for name, value in values.items() if value is None}
                 if unknown:

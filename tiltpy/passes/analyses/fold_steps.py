@@ -87,10 +87,12 @@ def steps(
     """
     waiting: list[tuple[PathChoice, ...]] = [()]
     count = 0
+    before = _fields_before(reduction, known, gaps)
+    row = _fields_of_row(reduction, element)
     while waiting:
         choices = waiting.pop()
         taken = {choice.condition: choice for choice in choices}
-        path = _Path(reduction, element, known, gaps, taken)
+        path = _Path(before, row, taken)
         try:
             state = path.fields(reduction.acc, {})
         except _Fork as fork:
@@ -105,18 +107,45 @@ def steps(
 
 def first_state(reduction: UserReduction) -> dict[str, Const | Phi | None]:
     """Find the constants of the state before any row."""
-    path = _Path(reduction, Phi(reduction.type), {}, (), {})
+    path = _Path({}, {}, {})
     return {
         name: value.constant for name, value in path.fields(reduction.init, {}).items()
     }
 
 
+def _fields_before(
+    reduction: UserReduction, known: Known, gaps: Container[str]
+) -> State:
+    """List the fields of the state before a row: a constant, or what it was."""
+    return {
+        name: replace(known[name], reads=frozenset((name,)))
+        if name in known
+        else AffineValue(None, {name: 1.0}, frozenset((name,)), nullable=name in gaps)
+        for name in _names(reduction.state)
+    }
+
+
+def _fields_of_row(reduction: UserReduction, element: Expr) -> State:
+    """List the fields of a row: constants where its element says so."""
+    parts: dict[str, Expr] = {}
+    if isinstance(element, MakeStruct):
+        fields = zip(element.type.fields, element.fields, strict=True)
+        parts = {name: part for (name, _), part in fields}
+    row: State = {}
+    for name in _names(reduction.type):
+        part = parts.get(name)
+        if isinstance(part, Const):
+            row[name] = AffineValue(part)
+        else:
+            nullable = name != "" and (part is None or not never_phi(part))
+            row[name] = AffineValue(nullable=nullable)
+    return row
+
+
 @dataclass(frozen=True, slots=True)
 class _Path:
-    reduction: UserReduction
-    element: Expr
-    known: Known
-    gaps: Container[str]
+    before: State
+    row: State
     choices: Mapping[Expr, PathChoice]
 
     def fields(self, expr: Expr, names: Mapping[str, State]) -> State:
@@ -136,10 +165,8 @@ class _Path:
                 return made
             case Local(name=name) if name in names:
                 return names[name]
-            case Local(name=name) if name == STATE:
-                return {each: self._before(each) for each in _names(expr.type)}
-            case Local():
-                return {each: self._of_row(each) for each in _names(expr.type)}
+            case Local(name=name):
+                return self.before if name == STATE else self.row
             case Field():
                 inner = self.fields(expr.operand, names)
                 if isinstance(expr.type, Struct):
@@ -157,25 +184,6 @@ class _Path:
                 return dict.fromkeys(_names(expr.type), nothing)
             case _:
                 return {"": self._scalar(expr, names)}
-
-    def _before(self, name: str) -> AffineValue:
-        known = self.known.get(name)
-        if known is None:
-            gap = name in self.gaps
-            return AffineValue(None, {name: 1.0}, frozenset((name,)), nullable=gap)
-        return replace(known, reads=frozenset((name,)))
-
-    def _of_row(self, name: str) -> AffineValue:
-        """Evaluate a field of the row: a constant if its element says so."""
-        if not name:
-            return AffineValue()
-        element: Expr | None = None
-        if isinstance(self.element, MakeStruct):
-            fields = zip(self.element.type.fields, self.element.fields, strict=True)
-            element = {of: part for (of, _), part in fields}.get(name)
-        if isinstance(element, Const):
-            return AffineValue(element)
-        return AffineValue(nullable=element is None or not never_phi(element))
 
     def _choose(self, expr: If, names: Mapping[str, State]) -> State:
         condition = self._scalar(expr.condition, names)
@@ -198,7 +206,9 @@ class _Path:
                     taken = expr.then if choice.holds else expr.otherwise
                     chosen = self.fields(taken, names)
         return {
-            name: replace(value, reads=value.reads | condition.reads)
+            name: value
+            if condition.reads <= value.reads
+            else replace(value, reads=value.reads | condition.reads)
             for name, value in chosen.items()
         }
 
