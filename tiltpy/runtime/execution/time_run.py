@@ -136,12 +136,14 @@ class TimeRun:
             return "no window folds on"
         if self.vector is not None:
             return None if self.vector.carries else "no window folds on"
+        if self.options.chunk is None and self._count_workers(2) == 1:
+            return "there is one worker"
         reason = self.kernels.refuse_chunks(self.sweep)
         if reason is not None or self.options.chunk is not None:
             return reason
         if self.total < 2 * self.costs.warmup_share * self.kernels.warmup_rows:
             return f"{self.total:,} rows are few beside those that chunks warm up with"
-        return "there is one worker" if self._count_workers(2) == 1 else None
+        return None
 
     def _find_warmup_rows(self) -> int:
         """Choose the rows from which states are guessed: none for one chunk at a time.
