@@ -23,12 +23,13 @@ import stat
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import cache, reduce
 from hashlib import sha256
 from operator import or_
 from pathlib import Path
 from secrets import token_hex
+
+from tiltpy.lean_dataclass import dataclass
 
 BOUND = 16 << 20
 """The bytes that a folder may hold, counting a page for each file at least. The oldest

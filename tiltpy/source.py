@@ -6,9 +6,10 @@ carry spans of the caller's file, so both frontends report places the same way.
 """
 
 from bisect import bisect_right
-from dataclasses import dataclass, field
+from dataclasses import field
 from re import finditer
 
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.visible import escape_lines, escape_text
 
 CLIP = 60

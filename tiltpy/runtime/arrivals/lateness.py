@@ -5,13 +5,14 @@ when the row is read. That time follows the rows in order of arrival, so that ba
 never decide which rows are late.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Input
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Steps, Times
 from tiltpy.runtime.arrays.views import plain_array
 from tiltpy.runtime.arrivals.ingress_options import IngressOptions

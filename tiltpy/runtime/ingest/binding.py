@@ -1,7 +1,7 @@
 """Bindings: frames with what declarations leave open, laid over those."""
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -10,6 +10,7 @@ from tiltpy.argument_checks import check_argument
 from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Input, Query
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.lifetimes import Lifetime, LifetimeAnswers, list_calls, list_forms
 from tiltpy.runtime.arrow.timestamps import StampType
 from tiltpy.types import MAX_OFFSET
