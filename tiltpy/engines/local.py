@@ -124,11 +124,13 @@ def find_grids(
     bindings: Mapping[str, InputBinding],
     inputs: Mapping[str, InputRows],
 ) -> dict[str, Grid]:
-    """Find the grids of the outputs of a run over some inputs."""
+    """Find the grids of the outputs of a run over some inputs, but of those of rows."""
     grids: dict[str, Grid] = {}
     tdoms = {definition.name: definition.tdom for definition in query.definitions}
     for name in query.outputs:
         tdom = tdoms[name]
+        if tdom.rows is not None:
+            continue
         limits = request.limits(tdom)
         if tdom.cells is None:
             grids[name] = Grid(tdom, *limits)

@@ -449,5 +449,6 @@ class _Stream:
         grids = {
             name: Grid(tdom) if tdom.cells is None else IntervalGrid(tdom)
             for name, tdom in tdoms.items()
+            if tdom.rows is None
         }
         return Result(tables, grids)

@@ -211,7 +211,10 @@ def test_what_has_no_windows_says_so() -> None:
     with pytest.raises(TiltError, match="a column 'time' already"):
         query.run(x=rows).windows()
     assert query.run(x=rows).windows("at")["at"].to_pylist() == [1, 2]
-    with pytest.raises(TiltError, match="has rows of its own, no windows"):
+    own = tilt.parse("input x : f64 point\ne = Rows(~x)\n~o[e] = ~x[e]\noutput ~o")
+    with pytest.raises(TiltError, match="'o' has a row for each row .* no windows"):
+        own.run(x=rows).windows()
+    with pytest.raises(TiltError, match="no windows; take its snapshots"):
         query.read_inputs(x=rows)["x"].windows()
     far = pa.table({"time": pa.array([1, 2**60], pa.int64()), "x": [1.0, 2.0]})
     with pytest.raises(TiltError, match="give it a coarser precision"):

@@ -178,7 +178,10 @@ class OutputTable:
         """
         check_text("time", time)
         if self.grid is None:
-            raise TiltError(f"'{self.name}' has rows of its own, no windows")
+            raise TiltError(
+                f"'{self.name}' has a row for each row of an input, and no windows; "
+                "take its snapshots"
+            )
         return offload(partial(self._windows, self.grid, time))
 
     def _times(self) -> tuple[Times, Times]:
