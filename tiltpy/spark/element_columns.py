@@ -29,7 +29,8 @@ from tiltpy.ir.nodes import (
 )
 from tiltpy.plan.nodes import Misfit
 from tiltpy.runtime.arrays.views import arrow_type
-from tiltpy.spark.sources import SparkSource
+from tiltpy.spark.shuffle_rows import NumberedInput
+from tiltpy.spark.sources import quote_name
 from tiltpy.types import BOOL, Scalar, Struct, Type
 
 COMPARISONS: dict[str, Callable[[Column, Column], Column]] = {
@@ -43,26 +44,16 @@ COMPARISONS: dict[str, Callable[[Column, Column], Column]] = {
 
 
 class ElementColumns:
-    """The elements of an input's reductions, over columns of `payload`."""
+    """The elements of an input's reductions, over columns of its rows."""
 
-    def __init__(self, source: SparkSource) -> None:
-        self.source = source
-        kind = source.declared.type
+    def __init__(self, numbered: NumberedInput) -> None:
+        self.numbered = numbered
+        kind = numbered.source.declared.type
         fields = kind.fields if isinstance(kind, Struct) else (("", kind),)
         if any(isinstance(of, Struct) for _, of in fields):
             raise Misfit("a payload has structs in a struct")
-        self.slots = {name: f"v{number}" for number, (name, _) in enumerate(fields)}
-
-    def payload(self) -> list[Column]:
-        """Select the columns of the payload, under names of ours."""
-        paths = self.source.choice.payload
-        columns = []
-        for slot, (first, *inside) in zip(self.slots.values(), paths, strict=True):
-            column = self.source.column_of(first)
-            for name in inside:
-                column = column.getField(name)
-            columns.append(column.alias(slot))
-        return columns
+        names = [name for name, _ in fields]
+        self.paths = dict(zip(names, numbered.source.choice.payload, strict=True))
 
     # What contributes
 
@@ -131,11 +122,12 @@ class ElementColumns:
             raise Misfit(f"an element is a {kind}")
         if found != arrow_type(kind):
             raise Misfit(f"{found} is read as {kind}")
-        return sql.col(self.slots[name])
+        first, *inside = self.paths[name]
+        return sql.col(".".join([self.numbered.slot(first), *map(quote_name, inside)]))
 
     def _arrow_type(self, name: str) -> object:
-        (first, *inside) = self.source.choice.payload[list(self.slots).index(name)]
-        kind = self.source.schema.field(first).type
+        first, *inside = self.paths[name]
+        kind = self.numbered.source.schema.field(first).type
         for each in inside:
             kind = kind.field(each).type
         return kind

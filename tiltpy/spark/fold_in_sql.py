@@ -51,7 +51,7 @@ def fold_in_sql(
     """
     if not split.is_selective:
         raise Misfit("all rows are folded, which kernels do quicker")
-    elements = ElementColumns(source.source)
+    elements = ElementColumns(source)
     states = [
         _state(node, elements, f"s{number}")
         for number, node in enumerate(split.reductions)
@@ -97,16 +97,19 @@ def _rows(
     )
     bounds = Bounds(lifetime.before - MAX_TIME, MAX_TIME - lifetime.after, str(refused))
     stamp = whole_ticks(
-        source.source.time(name), source.source.kind(name), source.unit, bounds
+        source.slot(name), source.source.kind(name), source.unit, bounds
     )
     if stamp is None:
         raise Misfit(f"the stamps of ~{source.name} are finer than a tick")
-    rows = source.select_events(stamp.alias(STAMP), elements.payload())
+    # Those of rows that are no events are looked at as well: they may have an error.
+    rows = source.rows().where(sql.expr(source.is_event) | stamp.isNull())
     # Only whether panes are the same matters: none has to begin where ours does.
-    place = sql.col(STAMP) - (tdom.offset + 1)
-    pane = place - sql.pmod(place, sql.lit(tdom.precision))
+    place = f"({STAMP} - {tdom.offset + 1})"
+    pane = sql.expr(f"{place} - pmod({place}, {tdom.precision})")
     contributes = elements.contributes(split.reductions)
-    return rows.withColumn(PANE, sql.when(contributes, pane))
+    return rows.select("*", stamp.alias(STAMP)).select(
+        "*", sql.when(contributes, pane).alias(PANE)
+    )
 
 
 def _state(node: Reduce, elements: ElementColumns, name: str) -> StateColumns:

@@ -94,7 +94,6 @@ def fold_panes(
 def _row_states(
     split: PartialPanes, source: NumberedInput, columns: InputColumns
 ) -> RowStates:
-    slots = {name: slot for slot, name in source.slots.items()}
     choice, event = source.source.choice, source.source.payload_name
     (merged,) = split.merge.inputs
     assert isinstance(merged.type, Struct)
@@ -105,10 +104,10 @@ def _row_states(
         columns.lifetime,
         tuple(name for name, _ in merged.type.fields),
         split.of_rows,
-        slots[columns.time],
-        tuple(slots[name] for name in columns.order),
-        tuple((slots[first], *inside) for first, *inside in choice.payload),
-        None if event is None else slots[event],
+        source.slot(columns.time),
+        tuple(map(source.slot, columns.order)),
+        tuple((source.slot(first), *inside) for first, *inside in choice.payload),
+        None if event is None else source.slot(event),
     )
 
 

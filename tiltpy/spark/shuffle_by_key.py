@@ -6,12 +6,11 @@ there are groups of keys, whose numbers are in `group`, and such rows go to all 
 """
 
 from collections.abc import Sequence
-from functools import reduce
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
-from tiltpy.spark.shuffle_rows import NumberedInput, keys_among
+from tiltpy.spark.shuffle_rows import NumberedInput, keys_among, union_rows
 
 
 def shuffle_by_key(inputs: Sequence[NumberedInput]) -> DataFrame:
@@ -19,7 +18,7 @@ def shuffle_by_key(inputs: Sequence[NumberedInput]) -> DataFrame:
     (first, *others) = inputs
     if not others:  # rows move one by one, and a column more is dear
         return first.rows().repartition(*first.keys)
-    return _union_by_group([_tag_rows(n) for n in inputs]).repartition(*first.keys)
+    return union_rows([_tag_rows(n) for n in inputs]).repartition(*first.keys)
 
 
 def shuffle_by_group(inputs: Sequence[NumberedInput], groups: int) -> DataFrame:
@@ -28,7 +27,7 @@ def shuffle_by_group(inputs: Sequence[NumberedInput], groups: int) -> DataFrame:
     numbers = sql.explode(sql.sequence(sql.lit(0), sql.lit(groups - 1)))
     # Of the keys as they are in all inputs: integers of other widths have other hashes.
     group = sql.pmod(sql.hash(*keys), sql.lit(groups))
-    rows = _union_by_group(
+    rows = union_rows(
         [
             _tag_rows(n) if n.keys else _tag_rows(n).withColumn("group", numbers)
             for n in inputs
@@ -40,7 +39,3 @@ def shuffle_by_group(inputs: Sequence[NumberedInput], groups: int) -> DataFrame:
 
 def _tag_rows(source: NumberedInput) -> DataFrame:
     return source.rows().withColumn("input", sql.lit(source.number))
-
-
-def _union_by_group(frames: Sequence[DataFrame]) -> DataFrame:
-    return reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)

@@ -8,16 +8,22 @@ are null, Spark's Arrow writer goes through the whole batch before, for each row
 """
 
 from collections.abc import Mapping, Sequence
-from functools import reduce
 
-from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as sql
 
-from tiltpy.spark.shuffle_rows import NumberedInput, join_by_key, keys_among
-from tiltpy.spark.tick_columns import divide_toward_zero
+from tiltpy.spark.shuffle_rows import (
+    NumberedInput,
+    join_by_key,
+    keys_among,
+    union_rows,
+)
+from tiltpy.spark.tick_columns import divide_upward
 from tiltpy.spark.time_bounds import PartitionGrid, find_bounds
 from tiltpy.spark.worker import DESCRIPTION, description_columns
 
+FARTHEST = 1 << 62
+"""A partition before or behind all others."""
 Halo = Mapping[str, tuple[int, int]]
 """The lookback and lookahead of a partition in each input, in ticks."""
 
@@ -36,8 +42,7 @@ def shuffle_by_time(
     keys = keys_among(inputs)
     frames = [_describe_partitions(bounds, inputs, keys)]
     frames += [_assign_partitions(n, bounds, keys, halo[n.name]) for n in inputs]
-    joined = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)
-    return joined.repartition(*keys, "partition")
+    return union_rows(frames).repartition(*keys, "partition")
 
 
 def _describe_partitions(
@@ -46,11 +51,11 @@ def _describe_partitions(
     """Make a row for each partition: its length, and where the inputs' events lie."""
     names = [f"{which}{n.number}" for n in inputs for which in ("low", "high")]
     facts = zip(["step", "base", *names], description_columns(len(inputs)), strict=True)
-    return bounds.select(
+    return bounds.selectExpr(
         *keys,
-        sql.explode(sql.sequence(sql.lit(0).cast("long"), "last")).alias("partition"),
-        sql.lit(DESCRIPTION).alias("input"),
-        *(sql.col(name).alias(slot) for name, slot in facts),
+        "explode(sequence(0L, last)) AS partition",
+        f"{DESCRIPTION} AS input",
+        *(f"{name} AS {slot}" for name, slot in facts),
     )
 
 
@@ -64,40 +69,19 @@ def _assign_partitions(
     """
     back, ahead = halo
     cut = bounds.select(*keys, "step", "base", "last")
-    rows = join_by_key(source.events(), cut, source.keys).withColumns(
-        {"from": _first_partition(ahead), "to": _last_partition(back)}
+    # Division cuts off, also below zero: partitions outside of 0 to `last` are inexact.
+    rows = join_by_key(source.events, cut, source.keys).selectExpr(
+        "*",
+        f"(low - {ahead} - base) div step AS from",
+        f"{divide_upward(f'high + {back} - base', 'step')} - 1 AS to",
     )
     if source.needs_next_row:
         rows = _add_neighbours(rows, keys)
-    partitions = sql.sequence(
-        sql.greatest(sql.col("from"), sql.lit(0)), sql.least("to", "last")
-    )
-    return (
-        rows.where("from <= last and to >= 0 and from <= to")
-        .withColumn("partition", sql.explode(partitions))
-        .select(
-            *keys, "partition", sql.lit(source.number).alias("input"), *source.slots
-        )
-    )
-
-
-def _first_partition(ahead: int) -> Column:
-    """Find the first partition with an event in its range or up to `ahead` behind it.
-
-    It may be less than 0, but then it may be too great.
-    """
-    return divide_toward_zero(sql.col("low") - ahead - sql.col("base"), sql.col("step"))
-
-
-def _last_partition(back: int) -> Column:
-    """Find the last partition with an event in its range or from `back` before it.
-
-    It is less than 0 where there is none, but then it may be too great.
-    """
-    step = sql.col("step")
-    return (
-        divide_toward_zero(sql.col("high") + back - sql.col("base") + (step - 1), step)
-        - 1
+    return rows.where("from <= last AND to >= 0 AND from <= to").selectExpr(
+        *keys,
+        "explode(sequence(greatest(from, 0), least(to, last))) AS partition",
+        f"{source.number} AS input",
+        *source.slots,
     )
 
 
@@ -108,29 +92,27 @@ def _add_neighbours(rows: DataFrame, keys: list[str]) -> DataFrame:
     which hold into it, and those of the first stamp behind, which say how long the last
     ones hold. Only stamps that are the last, or the first, beside some partition can be
     such neighbours: there are two for each partition at most.
+
+    Neither `from` nor `to` falls from one stamp to the next: rows that have both in
+    common are a run of stamps.
     """
-    stamps = rows.groupBy(*keys, "to").agg(sql.max("high").alias("stamp"))
-    order = Window.partitionBy(*keys).orderBy("to")
-    before = stamps.select(
-        *keys,
-        "stamp",
-        sql.lit(None).cast("long").alias("sooner"),
-        sql.coalesce(sql.lead("to").over(order), sql.lit(1 << 62)).alias("later"),
+    order = Window.partitionBy(*keys).orderBy("first")
+    runs = rows.groupBy(*keys, "from", "to").agg(
+        sql.min("high").alias("first"), sql.max("high").alias("final")
     )
-    stamps = rows.groupBy(*keys, "from").agg(sql.min("high").alias("stamp"))
-    order = Window.partitionBy(*keys).orderBy("from")
-    behind = stamps.select(
-        *keys,
-        "stamp",
-        sql.coalesce(sql.lag("from").over(order), sql.lit(-(1 << 62))).alias("sooner"),
-        sql.lit(None).cast("long").alias("later"),
+    beside = runs.select(
+        "*",
+        sql.lag("from").over(order).alias("left"),
+        sql.lead("to").over(order).alias("right"),
     )
-    moved = (
-        before.union(behind)
-        .groupBy(*keys, "stamp")
-        .agg(sql.min("sooner").alias("sooner"), sql.max("later").alias("later"))
+    sooner = f"if(left <=> from, null, coalesce(left, {-FARTHEST})) AS sooner"
+    later = f"if(right <=> to, null, coalesce(right, {FARTHEST})) AS later"
+    ends = "array_distinct(array({}, {}))".format(
+        "struct(first AS stamp, sooner, if(first = final, later, null) AS later)",
+        "struct(final AS stamp, if(first = final, sooner, null) AS sooner, later)",
     )
-    here = sql.col("high") == sql.col("stamp")
-    return join_by_key(rows, moved, keys, "left", also=here).withColumns(
+    moved = beside.selectExpr(*keys, "first", "final", sooner, later)
+    moved = moved.selectExpr(*keys, f"inline({ends})")
+    return join_by_key(rows, moved, keys, "left", also="high = stamp").withColumns(
         {"from": sql.least("from", "sooner"), "to": sql.greatest("to", "later")}
     )

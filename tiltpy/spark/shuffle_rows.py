@@ -6,20 +6,22 @@ and the columns that workers need, which no two inputs have in common.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 from pyspark.sql import types as spark
 
-from tiltpy.lean_dataclass import dataclass
+from tiltpy.forks import cached_property
 from tiltpy.spark.sources import SparkSource
 from tiltpy.spark.tick_columns import ticks
 from tiltpy.types import Unit
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class NumberedInput:
-    """An input as the `number`-th of a query."""
+    """An input as the `number`-th of a query; it has no slots, but keeps `events`."""
 
     number: int
     source: SparkSource
@@ -45,44 +47,37 @@ class NumberedInput:
         columns = enumerate(self.source.columns)
         return {f"c{self.number}_{i}": name for i, name in columns}
 
+    def slot(self, name: str) -> str:
+        """Find our name for a column that workers need."""
+        return f"c{self.number}_{self.source.columns.index(name)}"
+
+    @property
+    def is_event(self) -> str:
+        """The condition of rows that are events: their value or struct is not null."""
+        name = self.source.payload_name
+        return "true" if name is None else f"{self.slot(name)} IS NOT NULL"
+
     def rows(self) -> DataFrame:
         """Select the rows with their keys and columns, none of them without a time."""
-        source, times = self.source, self.source.choice.times
         columns = [
-            (source.time(name) if name in times else source.column_of(name)).alias(slot)
-            for slot, name in self.slots.items()
+            self.source.column_of(name).alias(slot) for slot, name in self.slots.items()
         ]
-        return source.frame.select(*self._key_columns(), *columns)
+        return self.source.frame.select(*self._key_columns(), *columns)
 
+    @cached_property
     def events(self) -> DataFrame:
         """Select the rows and their times."""
         source = self.source
         stamps = [
-            ticks(source.time(name), source.kind(name), self.unit)
+            ticks(self.slot(name), source.kind(name), self.unit)
             for name in source.choice.times
         ]
-        low = stamps[0] - source.lifetime.before
-        high = stamps[-1] + source.lifetime.after
-        columns = [
-            source.column_of(name).alias(slot) for slot, name in self.slots.items()
-        ]
-        return source.frame.select(
-            *self._key_columns(),
-            low.alias("low"),
-            high.alias("high"),
-            self._is_event().alias("there"),
-            *columns,
+        return self.rows().selectExpr(
+            "*",
+            f"{stamps[0]} - {source.lifetime.before} AS low",
+            f"{stamps[-1]} + {source.lifetime.after} AS high",
+            f"{self.is_event} AS there",
         )
-
-    def select_events(self, stamp: Column, columns: Sequence[Column]) -> DataFrame:
-        """Select the rows that are events, with their keys.
-
-        The stamps of the others are looked at as well: they may have an error.
-        """
-        frame = self.source.frame
-        if self.source.payload_name is not None:
-            frame = frame.where(self._is_event() | stamp.isNull())
-        return frame.select(*self._key_columns(), stamp, *columns)
 
     def _key_columns(self) -> list[Column]:
         columns = []
@@ -92,13 +87,6 @@ class NumberedInput:
                 column = canonicalize_floats(column)
             columns.append(column.alias(slot))
         return columns
-
-    def _is_event(self) -> Column:
-        """Tell whether a row is an event: its value or struct column is not null."""
-        name = self.source.payload_name
-        if name is None:
-            return sql.lit(True)
-        return self.source.column_of(name).isNotNull()
 
 
 def key_names(count: int) -> list[str]:
@@ -122,16 +110,21 @@ def join_by_key(
     keys: list[str],
     how: str = "inner",
     *,
-    also: Column | None = None,
+    also: str = "true",
 ) -> DataFrame:
     """Join rows of one key, nulls being a key too; `also` must hold of them.
 
     `left` and `right` have the columns `keys`, and no others in common; without keys
     `right` goes to every row. `how` is as Spark has it.
     """
+    if not keys:
+        return left.join(sql.broadcast(right), sql.expr(also), how)
     names = {key: f"right_{key}" for key in keys}
-    right = right.withColumnsRenamed(names) if keys else sql.broadcast(right)
-    same = sql.lit(True) if also is None else also
-    for key, other in names.items():
-        same = same & sql.col(key).eqNullSafe(sql.col(other))
-    return left.join(right, same, how).drop(*names.values())
+    same = " AND ".join([also, *(f"{key} <=> {names[key]}" for key in keys)])
+    right = right.withColumnsRenamed(names)
+    return left.join(right, sql.expr(same), how).drop(*names.values())
+
+
+def union_rows(frames: Sequence[DataFrame]) -> DataFrame:
+    """Put the rows of frames together; what a frame has not, is null in its rows."""
+    return reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)

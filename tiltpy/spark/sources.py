@@ -70,19 +70,22 @@ class SparkSource:
         return self.frame.schema[name].dataType
 
     def column_of(self, name: str) -> Column:
-        """Select a column by its name, whatever that is."""
-        return self.frame["`" + name.replace("`", "``") + "`"]
-
-    def time(self, name: str) -> Column:
-        """Select a time column; a row without a time is refused by name."""
-        column = self.column_of(name)
+        """Select a column; of times, a row without one is refused by name."""
+        column = sql.col(quote_name(name))
+        if name not in self.choice.times:
+            return column
         message = DataError(
             "the time is null; fill it in, or drop the row",
             input=self.declared.name,
             column=name,
         )
-        refused = sql.raise_error(sql.lit(str(message))).cast(self.kind(name))
-        return sql.coalesce(column, refused)
+        refused = sql.raise_error(sql.lit(str(message)))
+        return sql.coalesce(column, refused.cast(self.kind(name).simpleString()))
+
+
+def quote_name(name: str) -> str:
+    """Write the name of a column in SQL, whatever it is."""
+    return "`" + name.replace("`", "``") + "`"
 
 
 def read_sources(

@@ -1,6 +1,8 @@
 """Times of rows as ticks, in SQL: Spark sends rows to partitions by them.
 
-A stamp that does not fit is reported by the worker that reads the row.
+Expressions are texts, which Spark parses in one call: of a `Column`, each operator is
+several calls of the JVM. A stamp that does not fit is reported by the worker that reads
+the row.
 """
 
 from pyspark.sql import Column
@@ -14,17 +16,17 @@ MICROSECOND, DAY = NANOSECONDS["us"], NANOSECONDS["d"]
 DAY_US = DAY // MICROSECOND
 
 
-def ticks(column: Column, kind: spark.DataType, tick: Unit | None) -> Column:
+def ticks(column: str, kind: spark.DataType, tick: Unit | None) -> str:
     """Convert a time column to ticks, rounded down, within what any query can have."""
     match kind:
         case spark.TimestampType():
-            return _scale(sql.unix_micros(column), MICROSECOND, tick)
+            return _scale(f"unix_micros({column})", MICROSECOND, tick)
         case spark.TimestampNTZType():
             return _scale(_wall_clock(column), MICROSECOND, tick)
         case spark.DateType():
-            return _scale(sql.unix_date(column), DAY, tick)
+            return _scale(f"CAST(unix_date({column}) AS bigint)", DAY, tick)
         case _:
-            return _within(column.cast("long"), MAX_TIME)
+            return _within(f"CAST({column} AS bigint)", MAX_TIME)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,7 @@ class Bounds:
 
 
 def whole_ticks(
-    column: Column, kind: spark.DataType, tick: Unit | None, bounds: Bounds
+    column: str, kind: spark.DataType, tick: Unit | None, bounds: Bounds
 ) -> Column | None:
     """Convert a time column to ticks; None where a tick may have several stamps.
 
@@ -45,59 +47,54 @@ def whole_ticks(
     """
     match kind:
         case spark.TimestampType():
-            count, unit = sql.unix_micros(column), MICROSECOND
+            count, unit = f"unix_micros({column})", MICROSECOND
         case spark.TimestampNTZType():
             count, unit = _wall_clock(column), MICROSECOND
         case spark.DateType():
-            count, unit = sql.unix_date(column).cast("long"), DAY
+            count, unit = f"CAST(unix_date({column}) AS bigint)", DAY
         case _:
-            count, unit = column.cast("long"), 1
+            count, unit = f"CAST({column} AS bigint)", 1
     length = NANOSECONDS[tick] if tick and unit > 1 else unit
     if unit < length:
         return None
     factor = unit // length
     refused = sql.raise_error(sql.lit(bounds.error)).cast("long")
-    fits = count.between(-(-bounds.low // factor), bounds.high // factor)
-    checked = sql.when(fits, count).otherwise(refused)
-    return checked if factor == 1 else checked * factor
+    low, high = -(-bounds.low // factor), bounds.high // factor
+    fits = sql.expr(f"{count} BETWEEN {low} AND {high}")
+    return sql.when(fits, sql.expr(f"{count} * {factor}")).otherwise(refused)
 
 
-def _wall_clock(column: Column) -> Column:
+def _wall_clock(column: str) -> str:
     """Count microseconds since 1970 by a clock without a zone.
 
     All casts of such stamps to instants go by the session's zone, in which some of them
     do not exist.
     """
-    second = sql.expr("1000000") * sql.date_part(sql.lit("SECOND"), column)
-    return (
-        sql.unix_date(column.cast("date")).cast("long") * DAY_US
-        + (sql.hour(column) * 60 + sql.minute(column)).cast("long") * 60_000_000
-        + second.cast("long")
-    )
+    days = f"CAST(unix_date(CAST({column} AS date)) AS bigint)"
+    minutes = f"CAST(hour({column}) * 60 + minute({column}) AS bigint)"
+    seconds = f"date_part('SECOND', {column})"
+    rest = f"CAST(1000000 * {seconds} AS bigint)"
+    return f"({days} * {DAY_US} + {minutes} * 60000000 + {rest})"
 
 
-def _scale(count: Column, unit: int, tick: Unit | None) -> Column:
+def _scale(count: str, unit: int, tick: Unit | None) -> str:
     """Scale a count of some unit (both in nanoseconds) to ticks."""
-    count = count.cast("long")
     length = unit if tick is None else NANOSECONDS[tick]
     if unit >= length:
         factor = unit // length
-        return count if factor == 1 else _within(count, MAX_TIME // factor) * factor
+        return (
+            count if factor == 1 else f"{_within(count, MAX_TIME // factor)} * {factor}"
+        )
     # Division cuts off: what is divided is above zero, and by whole steps too much.
     factor = length // unit
     steps = (1 << 61) // factor
-    return divide_toward_zero(count + steps * factor, sql.lit(factor)) - steps
+    return f"({count} + {steps * factor}) div {factor} - {steps}"
 
 
-def _within(count: Column, most: int) -> Column:
-    return sql.greatest(sql.least(count, sql.lit(most)), sql.lit(-most))
+def _within(count: str, most: int) -> str:
+    return f"greatest(least({count}, {most}), {-most})"
 
 
-def divide_toward_zero(count: Column, by: Column) -> Column:
-    """Divide whole numbers, cutting off the remainder."""
-    return sql.call_function("div", count, by)
-
-
-def divide_upward(count: Column, by: Column) -> Column:
+def divide_upward(count: str, by: str | int) -> str:
     """Divide whole numbers above zero, rounding up."""
-    return divide_toward_zero(count + (by - 1), by)
+    return f"(({count} + ({by} - 1)) div {by})"

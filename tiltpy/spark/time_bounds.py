@@ -7,16 +7,20 @@ a multiple of it, and `last`, the number of the last. Partition `n`, from 0 on, 
 `(base + n*step, base + (n+1)*step]`.
 """
 
-from collections.abc import Callable, Sequence
-from functools import reduce
+from collections.abc import Sequence
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from tiltpy.ir.nodes import TemporalExpr
 from tiltpy.lean_dataclass import dataclass
 from tiltpy.runtime.execution.time_domain import Request
-from tiltpy.spark.shuffle_rows import NumberedInput, join_by_key, keys_among
+from tiltpy.spark.shuffle_rows import (
+    NumberedInput,
+    join_by_key,
+    keys_among,
+    union_rows,
+)
 from tiltpy.spark.tick_columns import divide_upward
 from tiltpy.types import Scalar
 
@@ -62,96 +66,101 @@ def find_bounds(
         return _add_partitions(session.range(1, numPartitions=1).select(), [], grid)
     keys = keys_among(inputs)
     # With keys among them, inputs without are seen by every key.
-    seen = [each for each in inputs if each.keys == keys]
-    frames = [_input_bounds(each) for each in seen]
-    joined = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)
-    names = [f"{which}{each.number}" for each in seen for which in ("low", "high")]
-    grouped = joined.groupBy(*(keys or [ALL]))
-    bounds = grouped.agg(*(sql.max(n).alias(n) for n in names)).drop(ALL)
-    for each in inputs:
-        if each.keys != keys:
-            others = _input_bounds(each).drop(ALL)
-            bounds = bounds.crossJoin(sql.broadcast(others))
+    everyone = [each for each in inputs if each.keys != keys]
+    bounds = _event_bounds([each for each in inputs if each.keys == keys])
+    if everyone:
+        bounds = bounds.crossJoin(sql.broadcast(_event_bounds(everyone)))
     return _add_partitions(bounds, inputs, grid)
 
 
-def _input_bounds(source: NumberedInput) -> DataFrame:
-    """Find the bounds of each key; without keys, of `ALL`, be there events or not."""
-    low, high = f"low{source.number}", f"high{source.number}"
-    events = source.events()
+def _event_bounds(inputs: Sequence[NumberedInput]) -> DataFrame:
+    """Find the bounds of each key of inputs; without keys, be there events or not."""
+    keys = inputs[0].keys
+    frames = [frame for each in inputs for frame in _times(each)]
+    if not keys:
+        one = inputs[0].source.frame.sparkSession.range(1, numPartitions=1)
+        frames.append(one.selectExpr(f"0 AS {ALL}"))
+    bounds = [bound for each in inputs for bound in _input_bounds(each)]
+    found = union_rows(frames).groupBy(*(keys or [ALL])).agg(*map(sql.expr, bounds))
+    return found.drop(ALL)
+
+
+def _times(source: NumberedInput) -> list[DataFrame]:
+    """Select the starts and ends of events, and the stamps of nulls behind them all."""
+    number, events = source.number, source.events
     keys = source.keys or [ALL]
-    there = events.where("there").select(*source.keys, "low", "high")
-    if not source.keys:
-        nothing = there.sparkSession.range(1, numPartitions=1).select(
-            *(sql.lit(None).cast("long").alias(name) for name in ("low", "high"))
-        )
-        zero = sql.lit(0).alias(ALL)
-        there = there.select("*", zero).union(nothing.select("*", zero))
-    bounds = there.groupBy(*keys).agg(
-        sql.min("low").alias(low), sql.max("high").alias(high)
+    shown = source.keys or [f"0 AS {ALL}"]
+    spans = events.where("there").selectExpr(
+        *shown, f"low AS low{number}", f"high AS high{number}"
     )
-    if not (source.needs_next_row and isinstance(source.source.declared.type, Scalar)):
-        return bounds
-    # The last event holds until the next stamp, if that is of a null row.
-    nulls = events.where("not there").select(
-        *source.keys, sql.col("high").alias("null")
+    if not _holds_after_last(source):
+        return [spans]
+    last = spans.groupBy(*keys).agg(sql.max(f"high{number}").alias("last"))
+    nulls = events.where("NOT there").selectExpr(*shown, f"high AS null{number}")
+    behind = join_by_key(
+        nulls, last.drop(ALL), source.keys, also=f"null{number} > last"
     )
-    later = join_by_key(nulls, bounds, source.keys).where(
-        sql.col("null") > sql.col(high)
-    )
-    until = later.groupBy(*keys).agg((sql.min("null") - 1).alias("until"))
-    longest = sql.col("until")
-    most = source.source.lifetime.longest
-    if most is not None:
-        limit = sql.col(high) + (most - 1)
-        longest = sql.when(longest.isNotNull(), sql.least(longest, limit))
-    held = sql.coalesce(longest, sql.col(high))
-    bounds = join_by_key(bounds, until, keys, "left").withColumn(high, held)
-    return bounds.drop("until")
+    return [spans, behind.drop("last")]
+
+
+def _input_bounds(source: NumberedInput) -> list[str]:
+    """Aggregate the times of an input."""
+    number, longest = source.number, source.source.lifetime.longest
+    low, high = f"min(low{number})", f"max(high{number})"
+    if _holds_after_last(source):
+        until = f"min(null{number}) - 1"
+        if longest is not None:
+            until = f"nvl2({until}, least({until}, {high} + {longest - 1}), null)"
+        high = f"coalesce({until}, {high})"
+    return [f"{low} AS low{number}", f"{high} AS high{number}"]
+
+
+def _holds_after_last(source: NumberedInput) -> bool:
+    """Return whether the last event holds until the next stamp, that of a null row."""
+    return source.needs_next_row and isinstance(source.source.declared.type, Scalar)
 
 
 def _add_partitions(
     bounds: DataFrame, inputs: Sequence[NumberedInput], grid: PartitionGrid
 ) -> DataFrame:
-    names, keys = bounds.columns, keys_among(inputs)
-    names = [name for name in names if name not in keys]
-    tdom, request = grid.definition.tdom, grid.request
-    fixed_start, fixed_end = request.limits(tdom)
-    start = _farthest(sql.least, [f"low{each.number}" for each in inputs])
-    end = _farthest(sql.greatest, [f"high{each.number}" for each in inputs])
-    if fixed_start is not None:
-        start = sql.lit(fixed_start).cast("long")
-    if fixed_end is not None:
-        end = sql.lit(fixed_end).cast("long")
+    """Add `step`, `base` and `last` of each key whose domain is not empty."""
+    lows, highs = ([f"{w}{each.number}" for each in inputs] for w in ("low", "high"))
+    start, end = grid.request.limits(grid.definition.tdom)
     # The last cell is evaluated at its own grid point, which may lie behind the end.
-    bounds = bounds.withColumns({"start": start, "end": end + (tdom.longest - 1)})
-    bounds = bounds.where(sql.col("start") < sql.col("end"))
-    length = sql.col("end") - sql.col("start")
+    beyond = grid.definition.tdom.longest - 1
+    bounds = bounds.selectExpr(
+        "*",
+        f"{_farthest('least', lows, start)} AS start",
+        f"{_farthest('greatest', highs, end)} + {beyond} AS end",
+    )
+    return bounds.where("start < end").selectExpr(
+        *keys_among(inputs),
+        *lows,
+        *highs,
+        f"{_step(grid)} AS step",
+        "start - pmod(start, step) AS base",
+        f"{divide_upward('end - base', 'step')} - 1 AS last",
+    )
+
+
+def _step(grid: PartitionGrid) -> str:
+    """Choose the length of the partitions of `(start, end]`."""
+    length = "(end - start)"
     if grid.chunk is None:
         least = max(1, min(REACHES * grid.reach, LONGEST))
-        step = sql.greatest(
-            divide_upward(length, sql.lit(grid.partitions)), sql.lit(least)
-        )
+        step = f"greatest({divide_upward(length, grid.partitions)}, {least})"
     else:
         chunk = min(grid.chunk, LONGEST)
-        several = divide_upward(
-            divide_upward(length, sql.lit(chunk)), sql.lit(MOST_PARTITIONS)
-        )
-        around = sql.least(length, sql.lit(min(grid.reach, LONGEST)))
-        copied = divide_upward(around, sql.lit(min(MOST_COPIES * chunk, LONGEST)))
+        several = divide_upward(divide_upward(length, chunk), MOST_PARTITIONS)
+        around = f"least({length}, {min(grid.reach, LONGEST)})"
+        copied = divide_upward(around, min(MOST_COPIES * chunk, LONGEST))
         # Spark folds constants of rows that are left out, too: nothing is divided by 0.
-        step = sql.greatest(several, copied, sql.lit(1)) * chunk
-    interval = sql.lit(grid.interval)
-    step = divide_upward(step, interval) * interval
-    bounds = bounds.withColumn("step", step.cast("long"))
-    start, step = sql.col("start"), sql.col("step")
-    bounds = bounds.withColumn("base", start - sql.pmod(start, step))
-    last = divide_upward(sql.col("end") - sql.col("base"), step) - 1
-    return bounds.select(*keys, *names, "step", "base", last.alias("last"))
+        step = f"greatest({several}, {copied}, 1) * {chunk}"
+    return f"CAST({divide_upward(step, grid.interval)} * {grid.interval} AS bigint)"
 
 
-def _farthest(which: Callable[..., Column], names: list[str]) -> Column:
-    columns = [sql.col(name) for name in names]
-    if not columns:
-        return sql.lit(None).cast("long")
-    return which(*columns) if len(columns) > 1 else columns[0]
+def _farthest(which: str, names: list[str], fixed: int | None) -> str:
+    """Choose among the bounds of inputs, unless one is fixed."""
+    if fixed is not None or not names:
+        return f"CAST({'null' if fixed is None else fixed} AS bigint)"
+    return f"{which}({', '.join(names)})" if len(names) > 1 else names[0]
