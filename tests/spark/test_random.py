@@ -267,7 +267,7 @@ def test_cells_of_a_known_length_go_over_seams(
 
 def test_rows_are_those_of_local_runs(spark: SparkSession, *, deep: bool) -> None:
     """One row out for each one in, whichever partition has it."""
-    check_cases(spark, cases(DEEP_CASES if deep else 2, row_case), deep=deep)
+    check_cases(spark, cases(DEEP_CASES if deep else CASES, row_case), deep=deep)
 
 
 @pytest.mark.few(1)

@@ -340,7 +340,7 @@ def test_times_of_every_kind(spark: SparkSession, kind: str) -> None:
         assert frame.schema["ts"].dataType.simpleString() == kind
         query = tilt.parse(f"""
             unit {unit}
-            input x : i64 time ts until_next
+            input x : i64 time ts point
             ~o[t] = sum(~x[t-2 : t])
         """)
         found = frame.transform(tilt_transform(query))
@@ -367,7 +367,7 @@ def test_plans_of_several_inputs_are_short(spark: SparkSession) -> None:
     joined = apply(query, {"trades": bound, "quotes": bound}, chunk=100)
     plan = joined._jdf.queryExecution().optimizedPlan().toString()
     assert "scalar-subquery" not in plan
-    assert len(plan.splitlines()) < 400
+    assert len(plan.splitlines()) < 200
 
 
 def test_nothing_runs_before_an_action(spark: SparkSession) -> None:
