@@ -33,7 +33,7 @@ def main(spark: SparkSession, folder: Path = CUT) -> None:
     assert found.cast(local.schema) == local
 
     minutes, lost = power.count(), power.where("watts is null").count()
-    there = filled.agg(f.expr("sum(timestampdiff(minute, start, end))")).first()[0]
+    there = filled.agg(f.expr("sum(timestampdiff(minute, start, `end`))")).first()[0]
     print(f"{minutes} minutes, {lost} not measured, {minutes - there} left as gaps")
     if folder == CUT:
         assert (minutes, lost, minutes - there) == (53280, 171, 60)

@@ -36,6 +36,7 @@ SETTINGS = {
     "spark.driver.memory": "1g",
     "spark.executorEnv.PYTHONPATH": str(ROOT),
     "spark.log.level": "ERROR",
+    "spark.sql.ansi.enforceReservedKeywords": "true",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.shuffle.partitions": "3",
     "spark.ui.enabled": "false",

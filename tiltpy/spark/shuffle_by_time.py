@@ -72,14 +72,16 @@ def _assign_partitions(
     # Division cuts off, also below zero: partitions outside of 0 to `last` are inexact.
     rows = join_by_key(source.events, cut, source.keys).selectExpr(
         "*",
-        f"(low - {ahead} - base) div step AS from",
-        f"{divide_upward(f'high + {back} - base', 'step')} - 1 AS to",
+        f"(low - {ahead} - base) div step AS lowest",
+        f"{divide_upward(f'high + {back} - base', 'step')} - 1 AS highest",
     )
     if source.needs_next_row:
         rows = _add_neighbours(rows, keys)
-    return rows.where("from <= last AND to >= 0 AND from <= to").selectExpr(
+    return rows.where(
+        "lowest <= last AND highest >= 0 AND lowest <= highest"
+    ).selectExpr(
         *keys,
-        "explode(sequence(greatest(from, 0), least(to, last))) AS partition",
+        "explode(sequence(greatest(lowest, 0), least(highest, last))) AS partition",
         f"{source.number} AS input",
         *source.slots,
     )
@@ -93,20 +95,22 @@ def _add_neighbours(rows: DataFrame, keys: list[str]) -> DataFrame:
     ones hold. Only stamps that are the last, or the first, beside some partition can be
     such neighbours: there are two for each partition at most.
 
-    Neither `from` nor `to` falls from one stamp to the next: rows that have both in
-    common are a run of stamps.
+    Neither `lowest` nor `highest` falls from one stamp to the next: rows that have both
+    in common are a run of stamps.
     """
     order = Window.partitionBy(*keys).orderBy("first")
-    runs = rows.groupBy(*keys, "from", "to").agg(
+    runs = rows.groupBy(*keys, "lowest", "highest").agg(
         sql.min("high").alias("first"), sql.max("high").alias("final")
     )
     beside = runs.select(
         "*",
-        sql.lag("from").over(order).alias("left"),
-        sql.lead("to").over(order).alias("right"),
+        sql.lag("lowest").over(order).alias("previous"),
+        sql.lead("highest").over(order).alias("following"),
     )
-    sooner = f"if(left <=> from, null, coalesce(left, {-FARTHEST})) AS sooner"
-    later = f"if(right <=> to, null, coalesce(right, {FARTHEST})) AS later"
+    before = f"coalesce(previous, {-FARTHEST})"
+    behind = f"coalesce(following, {FARTHEST})"
+    sooner = f"if(previous <=> lowest, null, {before}) AS sooner"
+    later = f"if(following <=> highest, null, {behind}) AS later"
     ends = "array_distinct(array({}, {}))".format(
         "struct(first AS stamp, sooner, if(first = final, later, null) AS later)",
         "struct(final AS stamp, if(first = final, sooner, null) AS sooner, later)",
@@ -114,5 +118,8 @@ def _add_neighbours(rows: DataFrame, keys: list[str]) -> DataFrame:
     moved = beside.selectExpr(*keys, "first", "final", sooner, later)
     moved = moved.selectExpr(*keys, f"inline({ends})")
     return join_by_key(rows, moved, keys, "left", also="high = stamp").withColumns(
-        {"from": sql.least("from", "sooner"), "to": sql.greatest("to", "later")}
+        {
+            "lowest": sql.least("lowest", "sooner"),
+            "highest": sql.greatest("highest", "later"),
+        }
     )

@@ -32,7 +32,7 @@ MOST_COPIES = 16
 """Partitions in whose halo a row may be."""
 REACHES = 4
 """The least length of a partition, in reaches, unless `chunk` is given."""
-ALL = "all"
+ALL = "no_key"
 """The key of rows that have none, while they are aggregated.
 
 Spark turns an aggregate without a key that is used several times into subqueries, one
@@ -131,21 +131,21 @@ def _add_partitions(
     bounds = bounds.selectExpr(
         "*",
         f"{_farthest('least', lows, start)} AS start",
-        f"{_farthest('greatest', highs, end)} + {beyond} AS end",
+        f"{_farthest('greatest', highs, end)} + {beyond} AS stop",
     )
-    return bounds.where("start < end").selectExpr(
+    return bounds.where("start < stop").selectExpr(
         *keys_among(inputs),
         *lows,
         *highs,
         f"{_step(grid)} AS step",
         "start - pmod(start, step) AS base",
-        f"{divide_upward('end - base', 'step')} - 1 AS last",
+        f"{divide_upward('stop - base', 'step')} - 1 AS last",
     )
 
 
 def _step(grid: PartitionGrid) -> str:
     """Choose the length of the partitions of `(start, end]`."""
-    length = "(end - start)"
+    length = "(stop - start)"
     if grid.chunk is None:
         least = max(1, min(REACHES * grid.reach, LONGEST))
         step = f"greatest({divide_upward(length, grid.partitions)}, {least})"

@@ -212,7 +212,7 @@ def test_what_has_no_windows_says_so() -> None:
         query.run(x=rows).windows()
     assert query.run(x=rows).windows("at")["at"].to_pylist() == [1, 2]
     own = tilt.parse("input x : f64 point\ne = Rows(~x)\n~o[e] = ~x[e]\noutput ~o")
-    with pytest.raises(TiltError, match="'o' has a row for each row .* no windows"):
+    with pytest.raises(TiltError, match=r"'o' has a row for each row .* no windows"):
         own.run(x=rows).windows()
     with pytest.raises(TiltError, match="no windows; take its snapshots"):
         query.read_inputs(x=rows)["x"].windows()
