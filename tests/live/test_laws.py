@@ -338,6 +338,11 @@ def test_rows_are_open_until_their_next_one_is_settled(
     check_cases("rows", range(seed, seed + 1), keys=True, timelines=timelines)
 
 
+def test_strings_of_states_are_encoded_once() -> None:
+    """Also where one call turns out not to serve."""
+    check_cases("open", range(7_002_008, 7_002_009), keys=False)
+
+
 def test_nothing_is_said_of_a_domain_behind_all_rows() -> None:
     query = tilt.parse("""
         input x : f64 time t duration 6

@@ -58,7 +58,9 @@ class PromptEngine(Engine):
         read = self.read_all(rows, state)  # hidden rows of few cost less than a look
         call = self._choose_call(ranges, read, total)
         if call is None:
-            return self.plan_chunks(ranges, self.read(rows, state), state)
+            if state.states is None:  # states are encoded once, and no row is dropped
+                read = self.read(rows, state)
+            return self.plan_chunks(ranges, read, state)
         if form is not None and self._is_decided(read):
             self._keep(form, call)
         return SingleRun(call, read.rows, read.strings, ranges, state.states)
