@@ -137,7 +137,8 @@ class TimeRun:
         if self.vector is not None:
             return None if self.vector.carries else "no window folds on"
         if self.options.chunk is None and self._count_workers(2) == 1:
-            return "there is one worker"
+            few = f"{self.total:,} rows are few for several threads"
+            return "there is one worker" if self.options.workers else few
         reason = self.kernels.refuse_chunks(self.sweep)
         if reason is not None or self.options.chunk is not None:
             return reason
