@@ -126,7 +126,9 @@ def _fields_before(
 
 
 def _fields_of_row(reduction: UserReduction, element: Expr) -> State:
-    """List the fields of a row: constants where its element says so."""
+    """List the fields of a row that is a struct: constants where elements say so."""
+    if not isinstance(reduction.type, Struct):
+        return {}
     parts: dict[str, Expr] = {}
     if isinstance(element, MakeStruct):
         fields = zip(element.type.fields, element.fields, strict=True)
@@ -137,8 +139,7 @@ def _fields_of_row(reduction: UserReduction, element: Expr) -> State:
         if isinstance(part, Const):
             row[name] = AffineValue(part)
         else:
-            nullable = name != "" and (part is None or not never_phi(part))
-            row[name] = AffineValue(nullable=nullable)
+            row[name] = AffineValue(nullable=part is None or not never_phi(part))
     return row
 
 
@@ -165,8 +166,12 @@ class _Path:
                 return made
             case Local(name=name) if name in names:
                 return names[name]
-            case Local(name=name):
-                return self.before if name == STATE else self.row
+            case Local(name=name) if name == STATE:
+                return self.before
+            case Local(type=Struct()):
+                return self.row
+            case Local():  # a row that is a scalar, or a bound of its snapshot
+                return {"": AffineValue()}
             case Field():
                 inner = self.fields(expr.operand, names)
                 if isinstance(expr.type, Struct):
