@@ -63,23 +63,27 @@ def fold_in_sql(
         sql.max(STAMP).alias("last"),
         *(part.alias(name) for name, part in parts.items()),
     )
-    first, last = sql.col("first"), sql.col("last")
-    whole = sql.array(_span(first - 1, last))
-    ends = sql.array(_span(first - 1, first), _span(last - 1, last))
-    spans = sql.when(sql.col(PANE).isNull(), ends).otherwise(whole)
-    folded = folded.withColumn("span", sql.explode(spans))
-    columns = [sql.col("span.low"), sql.col("span.high"), *(s.state for s in states)]
+    low, high, *fields = schema
     return folded.select(
         *source.keys,
+        sql.expr(_spans(low.name, high.name)),
         *(
-            column.cast(field.dataType).alias(field.name)
-            for column, field in zip(columns, schema, strict=True)
+            each.state.cast(field.dataType).alias(field.name)
+            for each, field in zip(states, fields, strict=True)
         ),
     )
 
 
-def _span(low: Column, high: Column) -> Column:
-    return sql.struct(low.alias("low"), high.alias("high"))
+def _spans(low: str, high: str) -> str:
+    """Write how long a state is valid: from the first row of its group to the last.
+
+    Of rows without a pane the first and the last are states, each for a tick.
+    """
+    first, last, whole = (
+        f"struct({first} - 1 AS {low}, {last} AS {high})"
+        for first, last in (("first", "first"), ("last", "last"), ("first", "last"))
+    )
+    return f"inline(if({PANE} IS NULL, array({first}, {last}), array({whole})))"
 
 
 def _rows(
@@ -107,9 +111,7 @@ def _rows(
     place = f"({STAMP} - {tdom.offset + 1})"
     pane = sql.expr(f"{place} - pmod({place}, {tdom.precision})")
     contributes = elements.contributes(split.reductions)
-    return rows.select("*", stamp.alias(STAMP)).select(
-        "*", sql.when(contributes, pane).alias(PANE)
-    )
+    return rows.select("*", stamp.alias(STAMP), sql.when(contributes, pane).alias(PANE))
 
 
 def _state(node: Reduce, elements: ElementColumns, name: str) -> StateColumns:
