@@ -1,7 +1,7 @@
 # `make demo` and `make test` do all that a fresh machine needs: a virtual environment
 # in .venv, the packages, and the work itself. `make PYTHON=python3.12 ...` picks the
 # Python. Else the system's comes first, which distributions build with profile-guided
-# optimisation, as pyenv does not: the tests take it a seventh less of processor time.
+# optimisation, as pyenv does not: the tests take a seventh less processor time with it.
 
 PYTHON ?= $(shell for p in /usr/bin/python3 python3 python3.14 python3.13 python3.12 \
 	python3.11 python; do \

@@ -44,8 +44,7 @@ class NumberedInput:
     @property
     def slots(self) -> dict[str, str]:
         """The columns that workers need, by our names for them."""
-        columns = enumerate(self.source.columns)
-        return {f"c{self.number}_{i}": name for i, name in columns}
+        return {self.slot(name): name for name in self.source.columns}
 
     def slot(self, name: str) -> str:
         """Find our name for a column that workers need."""

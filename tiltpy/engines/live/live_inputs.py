@@ -6,7 +6,6 @@ from typing import Any
 from tiltpy.abi.layouts import Layout
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrivals.live_source import LiveSource
-from tiltpy.runtime.arrivals.plain_rows import PlainRows
 from tiltpy.runtime.arrivals.waiting_rows import TimedRows
 from tiltpy.runtime.incremental.growing_rows import GrowingRows
 from tiltpy.runtime.incremental.stamped_rows import EventLength, StampedRows
@@ -104,8 +103,8 @@ def list_stamped(pieces: Sequence[TimedRows]) -> list[StampedRows] | None:
     """List rows whose payload was read without nulls; None if others are there."""
     stamped = []
     for piece in pieces:
-        source, steps = piece.source, piece.steps
-        if steps is None or not isinstance(source, PlainRows) or source.has_nulls:
+        source, steps = piece.plain, piece.steps
+        if steps is None or source is None:
             return None
         rows = slice(piece.first, piece.first + len(piece.starts))
         values = [column.values[rows] for column in source.payload]

@@ -52,6 +52,13 @@ class TimedRows:
         return len(self.starts)
 
     @property
+    def plain(self) -> PlainRows | None:
+        """Their source, if it is plain rows without nulls."""
+        source = self.source
+        is_plain = isinstance(source, PlainRows) and not source.has_nulls
+        return source if is_plain else None
+
+    @property
     def rows(self) -> pa.Table:
         """The rows as a table."""
         if isinstance(self.source, PlainRows):
@@ -80,8 +87,8 @@ def list_plain(pieces: Sequence[TimedRows]) -> list[tuple[PlainRows, slice]] | N
     """List plain rows without nulls; None if others are there."""
     parts = []
     for piece in pieces:
-        source = piece.source
-        if not isinstance(source, PlainRows) or source.has_nulls:
+        source = piece.plain
+        if source is None:
             return None
         parts.append((source, slice(piece.first, piece.first + len(piece.starts))))
     return parts
@@ -143,13 +150,13 @@ class RowsInOrder:
         is_few = most < SORTED_ROWS
         if is_few:
             most = MERGED_ROWS
-            if list_plain([rows]) is None:
+            if rows.plain is None:
                 return False
         for piece in reversed(self._pieces):
             if piece.starts[-1] <= start:
                 break
             later += len(piece) - int(piece.starts.searchsorted(start, "right"))
-            if later > most or (is_few and list_plain([piece]) is None):
+            if later > most or (is_few and piece.plain is None):
                 return False
         return True
 
