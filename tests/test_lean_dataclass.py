@@ -160,3 +160,26 @@ def test_a_record_has_slots_and_is_equal_to_itself_alone() -> None:
     assert dataclasses.replace(row, x=4).x == 4
     with pytest.raises(AttributeError):
         row.other = 1  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("use", [hash, repr, lambda one: one == copy.copy(one)])
+def test_an_interrupt_of_a_first_use_is_raised(
+    use: Callable[[object], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python's operators drop what is raised while they look up a method."""
+
+    class Declared:
+        x: int
+
+    cls = lean()(Declared)
+    one = cls(1)
+    copy.copy(one)
+    with monkeypatch.context() as patched:
+        patched.setattr(lean_dataclass, "_names", _interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            use(one)
+    assert use(one) == use(cls(1))
+
+
+def _interrupt(*_: object) -> list[str]:
+    raise KeyboardInterrupt

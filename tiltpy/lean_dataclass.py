@@ -76,16 +76,37 @@ class _LateMethod:
         self._make = make
 
     def __get__(self, instance: object, owner: type) -> Any:
-        for cls in owner.__mro__:
-            if vars(cls).get(self._name) is self:
-                made = self._make(cls)
-                if isinstance(made, FunctionType):
-                    made.__name__ = self._name
-                    made.__qualname__ = f"{cls.__qualname__}.{self._name}"
-                setattr(cls, self._name, made)
-                break
-        # Else another thread was faster.
+        _install(self, self._name, self._make, owner)
         return getattr(owner if instance is None else instance, self._name)
+
+
+def _late_operator(name: str, make: Callable[[type], Any]) -> Callable[..., Any]:
+    """Make a method that makes its successor when it is first called.
+
+    Python hides what is raised while it looks up one of these, such as an interrupt:
+    `hash` then says that an object is unhashable, and `==` that two are not equal.
+    """
+
+    def call(self: object, *others: object) -> Any:
+        made = _install(call, name, make, type(self))
+        return (made or getattr(type(self), name))(self, *others)
+
+    return call
+
+
+def _install(
+    late: object, name: str, make: Callable[[type], Any], derived: type
+) -> Any:
+    """Make a method for the class that has a late one; None: a thread was faster."""
+    for cls in derived.__mro__:
+        if vars(cls).get(name) is late:
+            made = make(cls)
+            if isinstance(made, FunctionType):
+                made.__name__ = name
+                made.__qualname__ = f"{cls.__qualname__}.{name}"
+            setattr(cls, name, made)
+            return made
+    return None
 
 
 def _make_class(
@@ -301,22 +322,28 @@ def _make_hash(cls: type) -> Callable[[object], int]:
     return lambda self: hash(compared(self))
 
 
-def _late(**makers: Callable[[type], Any]) -> dict[str, _LateMethod]:
+def _late(
+    late: Callable[[str, Callable[[type], Any]], object],
+    **makers: Callable[[type], Any],
+) -> dict[str, object]:
     methods = {f"__{name}__": make for name, make in makers.items()}
-    return {name: _LateMethod(name, make) for name, make in methods.items()}
+    return {name: late(name, make) for name, make in methods.items()}
 
 
-_SHOWN: Final = _late(repr=_make_repr)
-_COMPARED: Final = _late(eq=_make_eq, hash=_make_hash)
+_SHOWN: Final = _late(_late_operator, repr=_make_repr)
+_COMPARED: Final = _late(_late_operator, eq=_make_eq, hash=_make_hash)
 _EVERY: Final = {
-    **_late(dataclass_fields=_make_fields),
+    **_late(_LateMethod, dataclass_fields=_make_fields),
     "__replace__": dataclasses.replace,
 }
-_RECORD: Final = {**_EVERY, **_SHOWN, **_late(init=_make_record_init)}
+_RECORD: Final = {**_EVERY, **_SHOWN, **_late(_LateMethod, init=_make_record_init)}
 _FROZEN: Final = {
     **_EVERY,
     **_late(
-        init=_make_frozen_init, setattr=_make_refuse_set, delattr=_make_refuse_delete
+        _LateMethod,
+        init=_make_frozen_init,
+        setattr=_make_refuse_set,
+        delattr=_make_refuse_delete,
     ),
     "__getstate__": _get_state,
     "__setstate__": _set_state,
