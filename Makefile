@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 SOURCES := tiltpy tests examples docs setup.py $(wildcard bench)
 # The tests of Spark need a Java, and have a process of their own: they mostly wait.
 SPARK_TESTS = JAVA_HOME="$$($(BIN)/python -m tests.project.java)" && export JAVA_HOME && \
-	$(BIN)/python -m pytest $(DEEP) tests/spark
+	$(BESIDE) $(BIN)/python -m pytest $(DEEP) tests/spark
 TESTS = $(BIN)/python -m pytest $(DEEP) tests --ignore tests/spark -n 2 --dist worksteal
 
 # By names of their own, or else `make -n test` would run them, and the tests with them.
@@ -42,13 +42,15 @@ demo: $(VENV)/installed-demo
 		--output examples/output/trend_AAPL_cli.parquet
 
 # Types, layers and the tests of Spark run beside the other tests, which need no Spark: it
-# is installed meanwhile. What they print follows.
+# is installed meanwhile. They yield to the others, so that they last as long, and use what
+# tests that wait leave. What they print follows.
+test: BESIDE = nice -n 4
 test: $(BIN)/python
 	@$(INSTALL_TOOLS)
 	@$(LINT)
 	@echo "$(BIN)/mypy and the tests of Spark run beside the others"; \
 	( $(INSTALL_SPARK) && { \
-		$(TYPES) > $(VENV)/types.log 2>&1 & types=$$!; \
+		$(BESIDE) $(TYPES) > $(VENV)/types.log 2>&1 & types=$$!; \
 		( $(SPARK_TESTS) ); spark=$$?; \
 		wait $$types; types=$$?; cat $(VENV)/types.log; \
 		exit $$((types || spark)); \

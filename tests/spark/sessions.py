@@ -24,10 +24,14 @@ LOCAL = "local[2]"
 PATIENCE = 900
 """Seconds that a program over a cluster may take."""
 
-SOON = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=200m"
+SOON = (
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=200m "
+    "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+)
 """Options of every JVM: it is up soon, rather than fast in the end.
 
 There is room for the code of many queries, or else it is swept and compiled anew.
+Spark's own classes are not verified.
 """
 
 SETTINGS = {
