@@ -16,7 +16,7 @@ from tiltpy.messages import closest
 from tiltpy.run_arguments import in_ticks, inputs_by_name
 from tiltpy.runtime.arrivals.live_source import Counts
 from tiltpy.runtime.results.output_table import OutputTable
-from tiltpy.runtime.results.result import unknown_output
+from tiltpy.runtime.results.unknown_names import unknown_output
 from tiltpy.short_tracebacks import short_traceback
 from tiltpy.time_literals import Moment, time_of
 

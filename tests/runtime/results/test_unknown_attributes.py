@@ -1,4 +1,4 @@
-"""An unknown attribute of a result is an error that says what there is."""
+"""An unknown attribute or column of a result is an error that says what there is."""
 
 import copy
 import pickle
@@ -33,8 +33,36 @@ def test_unknown_attributes_have_a_way_out(name: str, hint: str) -> None:
     assert str(caught.value) == f"'Result' object has no attribute '{name}'; {hint}"
 
 
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("to_csv", "write table.write_csv(path)"),
+        ("to_panda", "did you mean to_pandas?"),
+        ("end", "write table['end'] for the column"),
+        ("m", "the columns are 'start', 'end', 'out': write table[name]"),
+    ],
+)
+def test_so_have_those_of_its_tables(name: str, hint: str) -> None:
+    with pytest.raises(AttributeError) as caught:
+        getattr(_result()["out"], name)
+    message = f"'OutputTable' object has no attribute '{name}'; {hint}"
+    assert str(caught.value) == message
+
+
+def test_a_table_has_its_columns() -> None:
+    table = _result()["out"]
+    assert table["out"].to_pylist() == [2.0]
+    assert table["end"] == table.to_arrow()["end"]
+    has = "output 'out' has no column 'edn'; it has 'start', 'end', 'out'"
+    with pytest.raises(KeyError) as caught:
+        table["edn"]
+    assert isinstance(caught.value, tilt.TiltError)
+    assert str(caught.value) == f"{has}; did you mean 'end'?"
+
+
 def test_results_are_copied_and_pickled_still() -> None:
     result = _result()
     assert copy.copy(result).to_arrow() == result.to_arrow()
+    assert copy.copy(result["out"]).num_rows == 1
     again = pickle.loads(pickle.dumps(result))  # noqa: S301 - made here
     assert again.to_arrow() == result.to_arrow()

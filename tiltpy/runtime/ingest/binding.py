@@ -122,9 +122,8 @@ def check_bound(query: Query, names: Collection[str]) -> None:
             raise DataError(f"the query has no such input; it has {listed}", input=name)
     for name in inputs:
         if name not in names:
-            raise DataError(
-                "nothing is bound to it; give it as run(name=frame)", input=name
-            )
+            hint = f"give it as run({name}=frame)"
+            raise DataError(f"nothing is bound to it; {hint}", input=name)
 
 
 def complete_input(declared: Input, binding: InputBinding) -> Input:

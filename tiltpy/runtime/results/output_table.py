@@ -9,7 +9,7 @@ from collections.abc import (
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -33,6 +33,10 @@ from tiltpy.runtime.results.frames import to_pandas, to_points, to_polars
 from tiltpy.runtime.results.key_columns import KeyColumns, sort_by_time
 from tiltpy.runtime.results.keyed_bitmaps import KeyedBitmaps
 from tiltpy.runtime.results.table import DeferredRows, LazyRows, OutputRows, TableFormat
+from tiltpy.runtime.results.unknown_names import (
+    unknown_attribute,
+    unknown_column,
+)
 from tiltpy.runtime.results.windows import Grid, find_windows, windows_table
 from tiltpy.types import Type
 from tiltpy.visible import escape_text
@@ -108,6 +112,20 @@ class OutputTable:
 
     def __len__(self) -> int:
         return self.num_rows
+
+    def __getitem__(self, column: str) -> pa.ChunkedArray:
+        """Return a column of the table, by its name."""
+        names = self.schema.names
+        if column not in names:
+            raise unknown_column(column, self.name, names)
+        return self.to_arrow()[column]
+
+    if not TYPE_CHECKING:  # or else a misspelt attribute would pass for one
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """Say what there is instead of an unknown attribute."""
+            columns = () if name.startswith("_") else self.schema.names
+            raise unknown_attribute(name, self, "table", "column", columns)
 
     def to_arrow(self) -> pa.Table:
         """Make a pyarrow table of the snapshots; made once, kept."""

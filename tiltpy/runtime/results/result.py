@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import (
-    Collection,
     ItemsView,
     Iterator,
     KeysView,
@@ -19,8 +18,12 @@ import pyarrow as pa
 from tiltpy.argument_checks import check_argument
 from tiltpy.errors import ArgumentError, TiltError
 from tiltpy.html import TextPrinter
-from tiltpy.messages import closest
 from tiltpy.runtime.results.output_table import OutputTable
+from tiltpy.runtime.results.unknown_names import (
+    list_names,
+    unknown_attribute,
+    unknown_output,
+)
 from tiltpy.runtime.results.windows import Grid
 
 if TYPE_CHECKING:
@@ -28,39 +31,6 @@ if TYPE_CHECKING:
     import polars
 
     from tiltpy.plot.series import KeyStyle
-
-
-class UnknownOutputError(TiltError, KeyError):
-    """There is no output of that name; a `KeyError` for those who expect one."""
-
-    __str__ = TiltError.__str__  # KeyError would show the message quoted
-
-
-def unknown_output(name: object, outputs: Collection[str]) -> UnknownOutputError:
-    """Make the error that there is no output of that name."""
-    nearest = closest(str(name), outputs)
-    hint = f"; did you mean '{nearest}'?" if nearest else ""
-    return UnknownOutputError(
-        f"there is no output '{name}' among {_list_names(outputs)}{hint}"
-    )
-
-
-def _list_names(outputs: Collection[str]) -> str:
-    return ", ".join(f"'{name}'" for name in outputs) or "none"
-
-
-def _hint_attribute(name: str, outputs: Mapping[str, OutputTable]) -> str:
-    """Say what an unknown attribute of a result is called here, or what there is."""
-    if name in outputs:
-        return f"; write result['{name}'] for the output"
-    known = [each for each in dir(Result) if not each.startswith("_")]
-    format_name = name.removeprefix("to_")
-    if format_name != name and f"write_{format_name}" in known:
-        return f"; write result.write_{format_name}(path)"
-    nearest = closest(name, known)
-    if nearest:
-        return f"; did you mean {nearest}?"
-    return f"; the outputs are {_list_names(outputs)}: write result[name]"
 
 
 class Result:
@@ -86,11 +56,8 @@ class Result:
 
         def __getattr__(self, name: str) -> NoReturn:
             """Say what there is instead of an unknown attribute."""
-            message = f"'Result' object has no attribute '{name}'"
-            # Copy and pickle ask for private ones before there are outputs.
-            if not name.startswith("_"):
-                message += _hint_attribute(name, self._outputs)
-            raise AttributeError(message, name=name, obj=self)
+            outputs = vars(self).get("_outputs", ())
+            raise unknown_attribute(name, self, "result", "output", outputs)
 
     def __contains__(self, name: object) -> bool:
         return name in self._outputs
@@ -102,7 +69,7 @@ class Result:
         """Count the snapshots of the single output."""
         if len(self._outputs) != 1:
             raise ArgumentError(
-                f"the outputs are {_list_names(self._outputs)}; choose one of them: "
+                f"the outputs are {list_names(self._outputs)}; choose one of them: "
                 "len(result[name])"
             )
         return self.num_rows
@@ -126,7 +93,7 @@ class Result:
     def only(self) -> OutputTable:
         """Return the single output; an error where there are several."""
         if len(self._outputs) != 1:
-            names = _list_names(self._outputs)
+            names = list_names(self._outputs)
             raise TiltError(
                 f"the outputs are {names}; choose one of them: result[name]"
             )
