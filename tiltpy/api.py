@@ -167,13 +167,13 @@ class CompiledQuery:
         inputs: Mapping[str, object],
     ) -> PreparedQuery:
         """Find the query of a run by its parameters; none of them is an input."""
-        unknown = inputs.keys() - {declared.name for declared in self.query.inputs}
-        for name in sorted(unknown & self.params.keys() if unknown else ()):
-            value = inputs[name] if isinstance(inputs[name], str | int) else "..."
-            raise ArgumentError(
-                f"{method.name}(): '{name}' is a parameter; give it as "
-                f"params={{'{name}': {value!r}}}"
-            )
+        for name, value in inputs.items():
+            if self.query.input(name) is None and name in self.params:
+                shown = value if isinstance(value, str | int) else "..."
+                raise ArgumentError(
+                    f"{method.name}(): '{name}' is a parameter; give it as "
+                    f"params={{'{name}': {shown!r}}}"
+                )
         if params is None:
             return self._prepared
         for declared in self.query.inputs:  # `params` may be a frame of one

@@ -44,6 +44,8 @@ class PreparedQuery:
         self.query = query
         self.arguments = Arguments(query)
         self.needed = self.arguments.needed
+        needed = {each.name for each in self.needed.inputs}
+        self._unused = {each.name for each in query.inputs} - needed
         self._find_row_inputs = cache(partial(row_inputs, self.needed))
         self.compiler = Compiler(self.needed, options)
         self.compilers = tuple(
@@ -66,9 +68,8 @@ class PreparedQuery:
 
     def bind(self, frames: Mapping[str, object]) -> dict[str, InputBinding]:
         """Make a binding of each input's frame; each that is needed has one."""
-        known = {each.name for each in self.query.inputs}
-        unused = known - {each.name for each in self.needed.inputs}
-        frames = {name: frames[name] for name in frames if name not in unused}
+        if self._unused:
+            frames = {name: frames[name] for name in frames if name not in self._unused}
         check_bound(self.needed, frames)
         unit = self.query.unit
         return {

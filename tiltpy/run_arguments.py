@@ -75,10 +75,12 @@ class Arguments:
     """
 
     def __init__(self, query: Query) -> None:
-        self._declared = query
         self.needed = drop_unused_inputs(query)
         self._inputs = [declared.name for declared in query.inputs]
+        self._needed_inputs = [declared.name for declared in self.needed.inputs]
+        self._declared_bounds = run_time_bounds(query)
         self._bounds = run_time_bounds(self.needed)
+        self._checked_methods: set[str] = set()
 
     def read(
         self,
@@ -93,8 +95,10 @@ class Arguments:
         called `start` and `end`: they are the run's.
         """
         unit = self.needed.unit
-        for name in self._inputs:
-            method.check_free(name)
+        if method.name not in self._checked_methods:
+            for name in self._inputs:
+                method.check_free(name)
+            self._checked_methods.add(method.name)
         limits: dict[str, int] = {}
         bounds: dict[str, int] = {}
         for name, time in (("start", start), ("end", end)):
@@ -122,14 +126,12 @@ class Arguments:
         self, arguments: Mapping[str, object], method: RunMethod
     ) -> dict[str, object]:
         """Select the frames of the needed inputs; refuse unknown names."""
-        bounds = run_time_bounds(self._declared)
         for name in arguments:
-            if name not in self._inputs and name not in bounds:
-                known = [*self._inputs, *bounds]
+            if name not in self._inputs and name not in self._declared_bounds:
+                known = [*self._inputs, *self._declared_bounds]
                 hint = self._hint_option(name, method)
                 raise _unknown_argument_error(name, known, self._inputs, method, hint)
-        names = [declared.name for declared in self.needed.inputs]
-        return {name: arguments[name] for name in names if name in arguments}
+        return {n: arguments[n] for n in self._needed_inputs if n in arguments}
 
     def _hint_option(self, name: str, method: RunMethod) -> str:
         """Hint where an argument belongs that is an option of an input, not of all."""

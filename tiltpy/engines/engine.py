@@ -137,7 +137,7 @@ class Engine:
         pieces, seams = {}, {}
         waiting = {**state.open}
         for name, stitcher in stitchers.items():
-            of = self.group.outputs[name].type
+            of = self.group.types[name]
             pieces[name], last = split_open(stitcher, ranges[name], of, strings)
             waiting.pop(name, None)
             if last is not None:

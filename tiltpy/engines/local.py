@@ -1,6 +1,6 @@
 """The engine over tables: reads the inputs and computes all outputs at once."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from weakref import WeakKeyDictionary, ref
@@ -24,6 +24,7 @@ from tiltpy.runtime.results.key_columns import Order
 from tiltpy.runtime.results.output_table import OutputTable
 from tiltpy.runtime.results.result import Result
 from tiltpy.runtime.results.windows import Grid, IntervalGrid
+from tiltpy.types import TDom
 
 if TYPE_CHECKING:
     from tiltpy.engines.keyed_engine import KeyedEvaluation
@@ -83,7 +84,7 @@ def _run_parts(
     grouped: set[str] = set()
     for group in parts:
         folded = None
-        if _are_keyed(group.query):
+        if group.is_keyed:
             from tiltpy.engines import keyed_tables  # noqa: PLC0415 - late
 
             folded = keyed_tables.fold_rows(
@@ -106,42 +107,38 @@ def _run_parts(
             hidden.add(name, rows.buffer, rows.groups)
     stamp = output_stamp(stamps, query.unit)
     tables: dict[str, OutputTable] = {}
+    made: Iterable[OutputTable]
     for group in parts:
         if group in direct:
             workers = options.workers or default_workers()
             made = direct[group].tables(stamp, order, workers)
-            tables.update((table.name, table) for table in made)
         else:
-            result = run(group, bound, request, options, order, stamp)
-            tables.update(result.items())
-    outputs = [tables[name] for name in query.outputs]
-    return Result(outputs, find_grids(query, request, bindings, bound))
+            made = _run(group, bound, request, options, order, stamp)
+        for table in made:
+            tables[table.name] = table
+            tdom = group.outputs[table.name].tdom
+            if tdom.rows is None:
+                table.grid = find_grid(tdom, query, request, bindings, bound)
+    return Result([tables[name] for name in query.outputs])
 
 
-def find_grids(
+def find_grid(
+    tdom: TDom,
     query: Query,
     request: Request,
     bindings: Mapping[str, InputBinding],
     inputs: Mapping[str, InputRows],
-) -> dict[str, Grid]:
-    """Find the grids of the outputs of a run over some inputs, but of those of rows."""
-    grids: dict[str, Grid] = {}
-    tdoms = {definition.name: definition.tdom for definition in query.definitions}
-    for name in query.outputs:
-        tdom = tdoms[name]
-        if tdom.rows is not None:
-            continue
-        limits = request.limits(tdom)
-        if tdom.cells is None:
-            grids[name] = Grid(tdom, *limits)
-            continue
-        declared = query.input(tdom.cells)
-        assert declared is not None
-        lifetime = declared.lifetime or bindings[tdom.cells].lifetime
-        before = 0 if lifetime is None or lifetime.columns else lifetime.before
-        buffer = None if declared.keys else inputs[tdom.cells].buffer
-        grids[name] = IntervalGrid(tdom, *limits, buffer, before)
-    return grids
+) -> Grid:
+    """Find the grid of an output, not one of rows, of a run over some inputs."""
+    limits = request.limits(tdom)
+    if tdom.cells is None:
+        return Grid(tdom, *limits)
+    declared = query.input(tdom.cells)
+    assert declared is not None
+    lifetime = declared.lifetime or bindings[tdom.cells].lifetime
+    before = 0 if lifetime is None or lifetime.columns else lifetime.before
+    buffer = None if declared.keys else inputs[tdom.cells].buffer
+    return IntervalGrid(tdom, *limits, buffer, before)
 
 
 def run(
@@ -157,30 +154,38 @@ def run(
     `stamp` is the kind of their times, of these inputs and others. `order` is that of
     the rows of outputs by key.
     """
-    query = group.query
     if stamp is None:
-        stamp = output_stamp({n: i.stamps for n, i in inputs.items()}, query.unit)
-    announcement = Announcement(query, options.costs.run)
+        stamps = {name: rows.stamps for name, rows in inputs.items()}
+        stamp = output_stamp(stamps, group.query.unit)
+    return Result(_run(group, inputs, request, options, order, stamp))
+
+
+def _run(
+    group: OutputGroup[Kernels],
+    inputs: Mapping[str, InputRows],
+    request: Request,
+    options: RunOptions,
+    order: Order,
+    stamp: OutputStamp,
+) -> list[OutputTable]:
+    announcement = Announcement(group.query, options.costs.run)
     evaluation: Evaluation | KeyedEvaluation
-    if _are_keyed(query):
+    rows = _rows(group.query, inputs)
+    if group.is_keyed:
         from tiltpy.engines import keyed_tables  # noqa: PLC0415 - late
 
         plan_keys = partial(keyed_tables.plan, group, inputs, request, options)
-        keyed_run = _plan_once(group, inputs, request, options, plan_keys)
+        keyed_run = _plan_once(group, inputs, rows, request, options, plan_keys)
         evaluation = keyed_tables.evaluate(keyed_run, announcement, order)
     else:
         engine = Engine(group, request, options, announcement)
-        rows = _rows(query, inputs)
         plan = partial(engine.plan, None, rows)
-        time_run = _plan_once(group, inputs, request, options, plan)
+        time_run = _plan_once(group, inputs, rows, request, options, plan)
         evaluation = engine.evaluate(None, rows, plan=time_run)
     workers = options.workers or default_workers()
-    return Result(
-        [
-            evaluation.table(name, definition.type, stamp, workers)
-            for name, definition in group.outputs.items()
-        ]
-    )
+    return [
+        evaluation.table(name, of, stamp, workers) for name, of in group.types.items()
+    ]
 
 
 class _Plan(Protocol):
@@ -231,12 +236,12 @@ _LAST_PLANS: WeakKeyDictionary[InputRows, _LastPlan[Any]] = WeakKeyDictionary()
 def _plan_once(
     group: OutputGroup[Kernels],
     inputs: Mapping[str, InputRows],
+    rows: Mapping[str, SnapshotBuffer],
     request: Request,
     options: RunOptions,
     plan: Callable[[], P],
 ) -> P:
     """Plan a run, or return the plan of the last one over bound rows if it is alike."""
-    rows = _rows(group.query, inputs)
     if not rows or options.progress is not None:
         return plan()
     first, *others = [inputs[name] for name in rows]
@@ -269,17 +274,11 @@ def plan_bound(
     options: RunOptions,
 ) -> "KeyedRun | TimeRun":
     """Plan a run of a group over its bound inputs; nothing is computed."""
-    query = group.query
-    if _are_keyed(query):
+    if group.is_keyed:
         from tiltpy.engines import keyed_tables  # noqa: PLC0415 - late
 
         return keyed_tables.plan(group, inputs, request, options)
-    return Engine(group, request, options).plan(None, _rows(query, inputs))
-
-
-def _are_keyed(query: Query) -> bool:
-    """Tell whether outputs, which have the same keys, have any."""
-    return any(declared.keys for declared in query.inputs)
+    return Engine(group, request, options).plan(None, _rows(group.query, inputs))
 
 
 def _rows(query: Query, inputs: Mapping[str, InputRows]) -> dict[str, SnapshotBuffer]:

@@ -444,11 +444,9 @@ class _Stream:
         tables = []
         for name, output in self.outputs.items():
             evaluation = evaluations.get(name) or self.part_of[name].nothing()
-            tables.append(evaluation.table(name, output.definition.type, self.stamp))
-        tdoms = {n: output.definition.tdom for n, output in self.outputs.items()}
-        grids = {
-            name: Grid(tdom) if tdom.cells is None else IntervalGrid(tdom)
-            for name, tdom in tdoms.items()
-            if tdom.rows is None
-        }
-        return Result(tables, grids)
+            table = evaluation.table(name, output.definition.type, self.stamp)
+            tdom = output.definition.tdom
+            if tdom.rows is None:
+                table.grid = Grid(tdom) if tdom.cells is None else IntervalGrid(tdom)
+            tables.append(table)
+        return Result(tables)

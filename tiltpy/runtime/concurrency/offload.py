@@ -15,8 +15,7 @@ import atexit
 import ctypes
 import gc
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from queue import Empty, SimpleQueue
 from threading import current_thread, get_ident, local, main_thread
@@ -278,14 +277,20 @@ def allowed_threads() -> int:
     return _here.threads
 
 
-@contextmanager
-def allow_threads(count: int) -> Iterator[None]:
+class allow_threads:  # noqa: N801 - reads as a function
     """Allow so many threads to share what this thread does in the context."""
-    before, _here.threads = _here.threads, count
-    try:
-        yield
-    finally:
-        _here.threads = before
+
+    __slots__ = ("_before", "_count")
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._before = 1
+
+    def __enter__(self) -> None:
+        self._before, _here.threads = _here.threads, self._count
+
+    def __exit__(self, *_: object) -> None:
+        _here.threads = self._before
 
 
 def _raise_in(thread: int) -> None:

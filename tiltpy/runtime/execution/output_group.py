@@ -17,8 +17,9 @@ K_co = TypeVar("K_co", bound=Kernels, covariant=True)
 class OutputGroup(Generic[K_co]):
     """A query whose outputs have the same keys, or none, and its kernels.
 
-    What is asked of it in each run is found once: the names of its inputs, the
-    definitions of its outputs, and what it says of strings.
+    What is asked of it in each run is found once: the names of its inputs, whether any
+    has keys, the definitions of its outputs and their types, and what it says of
+    strings.
     """
 
     def __init__(
@@ -29,6 +30,8 @@ class OutputGroup(Generic[K_co]):
         self.inputs = {declared.name for declared in query.inputs}
         definitions = {each.name: each for each in query.definitions}
         self.outputs = {name: definitions[name] for name in query.outputs}
+        self.types = {name: each.type for name, each in self.outputs.items()}
+        self.is_keyed = any(declared.keys for declared in query.inputs)
         self.vocabulary = Vocabulary.of(query)
 
     def without_hidden_rows(self, rows: Mapping[str, SnapshotBuffer]) -> frozenset[str]:

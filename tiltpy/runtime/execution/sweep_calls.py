@@ -73,6 +73,11 @@ class SweepChunks:
         """The outputs of which calls own cells."""
         return list_outputs(self.coverage)
 
+    @cached_property
+    def _rows(self) -> dict[str, SnapshotBuffer]:
+        """The rows of inputs that they read."""
+        return {name: each.buffer for name, each in self.coverage.slices.items()}
+
     def table(
         self, shared: SharedArrays = NO_ARRAYS, states: CallStates | None = None
     ) -> CallTable:
@@ -81,8 +86,7 @@ class SweepChunks:
 
     def results(self, table: CallTable) -> Iterator[Done]:
         """Return what each call wrote of each output of which it owns cells."""
-        rows = {name: each.buffer for name, each in self.coverage.slices.items()}
-        return read_results(table, self._outputs, rows)
+        return read_results(table, self._outputs, self._rows)
 
 
 def read_results(

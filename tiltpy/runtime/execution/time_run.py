@@ -8,6 +8,7 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from tiltpy.abi.signature import Loop
 from tiltpy.forks import cached_property
 from tiltpy.ir.nodes import TemporalExpr
 from tiltpy.lean_dataclass import dataclass
@@ -289,12 +290,17 @@ class TimeRun:
             guessed = f", guessed from the {rows}" if self.warmup_rows else ""
             yield f"chunks go on from states{guessed}"
 
+    @cached_property
+    def _far_loops(self) -> list[Loop]:
+        """The loops that may go beyond the rows of their inputs."""
+        return [loop for loop in self.sweep.signature.loops if loop.beyond_rows]
+
     def may_visit(self, most: int) -> bool:
         """Return whether a loop may go beyond its rows, with more visits than `most`.
 
         Told by the length of the time range alone, which costs less than `visits`.
         """
-        loops = [loop for loop in self.sweep.signature.loops if loop.beyond_rows]
+        loops = self._far_loops
         if not loops or not self.ranges:
             return False
         low, high = self._span()

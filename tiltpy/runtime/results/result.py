@@ -6,7 +6,6 @@ from collections.abc import (
     ItemsView,
     Iterator,
     KeysView,
-    Mapping,
     Sequence,
     ValuesView,
 )
@@ -24,7 +23,6 @@ from tiltpy.runtime.results.unknown_names import (
     unknown_attribute,
     unknown_output,
 )
-from tiltpy.runtime.results.windows import Grid
 
 if TYPE_CHECKING:
     import pandas
@@ -37,15 +35,11 @@ class Result:
     """The outputs of a run by name; a single one's table stands for the whole.
 
     It reads like a mapping but is no `Mapping`: Polars would take one for a frame's
-    columns before it looks for an Arrow stream. `grids` are those of the outputs.
+    columns before it looks for an Arrow stream.
     """
 
-    def __init__(
-        self, outputs: Sequence[OutputTable], grids: Mapping[str, Grid] | None = None
-    ) -> None:
+    def __init__(self, outputs: Sequence[OutputTable]) -> None:
         self._outputs = {output.name: output for output in outputs}
-        for name, grid in (grids or {}).items():
-            self._outputs[name].grid = grid
 
     def __getitem__(self, name: str) -> OutputTable:
         if isinstance(name, str) and name in self._outputs:
