@@ -27,10 +27,10 @@ def random_piece(random: Random, kind: str, time: int) -> list[Row]:
     rows: list[Row] = []
     start = time + (random.choice((0, 0, 3)) if kind != "regular" else 0)
     for _ in range(random.choice((1, 1, 2, 5, 70))):
-        length = 2 if kind == "regular" else random.randint(1, 9)
+        length = 2 if kind in ("regular", "ties") else random.randint(1, 9)
         null = kind != "complete" and random.random() < 0.1
         rows.append((start, start + length, None if null else random.random()))
-        start += random.randint(0, 4) if kind == "overlapping" else length
+        start += random.randint(0, 4) if kind in ("overlapping", "ties") else length
         start += kind == "gaps" and random.random() < 0.2
     return rows
 
@@ -56,7 +56,7 @@ def rows_of(buffer: SnapshotBuffer) -> list[Row]:
 
 
 @pytest.mark.parametrize(
-    "kind", ["regular", "complete", "contiguous", "gaps", "overlapping"]
+    "kind", ["regular", "complete", "contiguous", "gaps", "overlapping", "ties"]
 )
 @pytest.mark.parametrize("seed", range(8))
 def test_rows_are_those_that_came_and_are_needed(kind: str, seed: int) -> None:
@@ -67,7 +67,8 @@ def test_rows_are_those_that_came_and_are_needed(kind: str, seed: int) -> None:
     time = 0
     for _ in range(40):
         piece = random_piece(random, kind, time)
-        time = max(piece[-1][0], time) if kind == "overlapping" else piece[-1][1]
+        overlap = kind in ("overlapping", "ties")
+        time = max(piece[-1][0], time) if overlap else piece[-1][1]
         if random.random() < 0.2:  # rows that nothing ends yet are put there for once
             whole = held.view_with(lay_out_rows(piece))
             assert rows_of(whole) == model + piece

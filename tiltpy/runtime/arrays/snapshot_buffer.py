@@ -174,8 +174,13 @@ class SnapshotBuffer:
             points=False,
         )
 
-    def slice(self, start: int, stop: int) -> "SnapshotBuffer":
-        """View the rows `start` to `stop` (exclusive); nothing is copied."""
+    def slice(
+        self, start: int, stop: int, *, row_object: bool = False
+    ) -> "SnapshotBuffer":
+        """View the rows `start` to `stop` (exclusive); nothing is copied.
+
+        `row_object`: they are those of a row object.
+        """
         assert 0 <= start <= stop <= self.n
         count = stop - start
         rows = slice(start, start + max(1, count))
@@ -200,7 +205,7 @@ class SnapshotBuffer:
             self.points,
             self.domain_end,
             self.before,
-            self.row_object,
+            row_object or self.row_object,
         )
 
     def with_columns(self, columns: tuple[Column, ...]) -> "SnapshotBuffer":

@@ -1,7 +1,6 @@
 """Chunks that a sweep kernel computes: a call for each."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -159,7 +158,7 @@ class SweepOutput:
         first, stop = starts.searchsorted(
             [owned.first - before, owned.last - before + 1]
         )
-        return replace(piece.slice(int(first), int(stop)), row_object=True)
+        return piece.slice(int(first), int(stop), row_object=True)
 
     def _piece_of(
         self, snapshots: _Snapshots, call: int, rows: Mapping[str, SnapshotBuffer]

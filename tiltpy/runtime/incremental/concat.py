@@ -55,19 +55,33 @@ def drop_before(
 
     The last rows that start before it stay, `last_rows` events of them.
     """
-    counted = buffer.n
-    if last_rows:
-        gaps = isinstance(payload, Scalar)
-        counted = buffer.find_last(time, last_rows, gaps=gaps)
-    if buffer.layout is TimeLayout.OVERLAPPING:
-        assert buffer.ends is not None
-        mask: BoolArray = buffer.ends[: buffer.n] > time
-        mask[counted:] = True
-        return buffer if mask.all() else keep_rows(buffer, mask, payload)
+    if buffer.layout is not TimeLayout.OVERLAPPING:
+        return drop_first(buffer, time, last_rows, payload)
+    assert buffer.ends is not None
+    mask: BoolArray = buffer.ends[: buffer.n] > time
+    mask[_find_last(buffer, time, last_rows, payload) :] = True
+    return buffer if mask.all() else keep_rows(buffer, mask, payload)
+
+
+def drop_first(
+    buffer: SnapshotBuffer, time: int, last_rows: int, payload: Type
+) -> SnapshotBuffer:
+    """View the buffer without the first rows, as far as all end by a time.
+
+    The last rows that start before it stay, `last_rows` events of them.
+    """
+    counted = _find_last(buffer, time, last_rows, payload)
     first = min(buffer.count_ended(time), counted)
     if first == buffer.n:
         return SnapshotBuffer.empty(payload)
     return buffer.slice(first, buffer.n)
+
+
+def _find_last(buffer: SnapshotBuffer, time: int, last_rows: int, payload: Type) -> int:
+    """Find the first of the last events that start before a time."""
+    if not last_rows:
+        return buffer.n
+    return buffer.find_last(time, last_rows, gaps=isinstance(payload, Scalar))
 
 
 def _sample_numbers(

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from tiltpy.abi.layouts import TimeLayout
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrays.time_layout import LOOSER
-from tiltpy.runtime.incremental.concat import drop_before, gather
+from tiltpy.runtime.incremental.concat import drop_before, drop_first, gather
 from tiltpy.runtime.incremental.growing_arrays import GrowingArrays
 from tiltpy.runtime.incremental.stamped_rows import (
     EventLength,
@@ -134,11 +134,25 @@ class GrowingRows:
     def drop_before(self, time: int, last_rows: int) -> None:
         """Forget rows that end by a time, but not the last that start before it."""
         held = self.rows
-        left = drop_before(held, time, last_rows, self.payload)
+        in_place = held.layout is not TimeLayout.OVERLAPPING or _have_ties(held)
+        drop = drop_first if in_place else drop_before
+        left = drop(held, time, last_rows, self.payload)
         if left.n == held.n:
             return
-        if self._arrays is None or (left.n and held.layout is TimeLayout.OVERLAPPING):
+        if self._arrays is None or (left.n and not in_place):
             self.replace(left)
         else:  # a view of the last rows, or none
             self._arrays.first += held.n - left.n
             self.rows = left
+
+
+def _have_ties(rows: SnapshotBuffer) -> bool:
+    """Tell whether rows overlap, and all end in the order in which they start.
+
+    Those behind are likely to overlap as well, so that what stays keeps its layout.
+    Where none overlaps any more, it is laid out anew.
+    """
+    if not rows.fifo:
+        return False
+    starts, ends = rows.times()
+    return bool((starts[1:] < ends[:-1]).any())
