@@ -236,10 +236,10 @@ def _find_ends(
     ends[last] = ENDLESS if next_stamp is None else next_stamp - 1
     tied = _find_tied(stamps, breaks)
     if len(tied):  # rows with one stamp end together, as the last of them
-        gaps = np.flatnonzero(np.diff(tied) != 1)
-        last_tied = tied[np.append(gaps, len(tied) - 1)]
-        sizes = np.diff(gaps, prepend=-1, append=len(tied) - 1)
-        ends[tied] = np.repeat(ends[last_tied + 1], sizes)
+        is_last = np.ones(len(tied), np.bool_)
+        is_last[:-1] = tied[1:] != tied[:-1] + 1
+        last_tied = tied[is_last]
+        ends[tied] = ends[last_tied[last_tied.searchsorted(tied)] + 1]
     if longest is not None:
         np.minimum(ends, _add(stamps, longest - 1), out=ends)
     return ends, bool(len(tied))
@@ -249,7 +249,7 @@ def _find_tied(stamps: Times, breaks: Breaks) -> I64Array:
     """Find the rows with the stamp of the next row, if that is in their segment."""
 
     def find(rows: slice) -> I64Array:
-        tied: I64Array = np.flatnonzero(stamps[shift_by_one(rows)] == stamps[rows])
+        tied: I64Array = (stamps[shift_by_one(rows)] == stamps[rows]).nonzero()[0]
         tied += rows.start
         return tied
 
