@@ -121,6 +121,9 @@ class RunCosts(_Thresholds):
     known_rows: int = 1 << 10
     """Rows that have been read before count as one: only passes in machine code are
     left."""
+    known_keyed_rows: int = 1 << 7
+    """Rows by key that have been read before count as one: to group them, or to fold
+    them, takes at most 100 ns a row."""
     announced_visits: int = 10**9
     """Visits of a loop beyond which a run warns: tens of seconds, on the average."""
 

@@ -56,8 +56,8 @@ def reads_quickly(
 ) -> bool:
     """Return whether all inputs of a query are surely read soon.
 
-    Frames that do not know their rows may have any number. Rows by key may be folded
-    as they come, by which nothing is known of them beforehand.
+    Frames that do not know their rows may have any number. Rows by key that any run has
+    read may have to be grouped for this one, or folded as they come.
     """
     most, rows = costs.quick_rows, {}
     for declared in query.inputs:
@@ -67,7 +67,10 @@ def reads_quickly(
         return True
     for declared in query.inputs:
         binding = bindings[declared.name]
-        if _is_at_hand(declared, binding, query.unit, allow_sort=allow_sort):
+        if declared.keys:
+            if binding.known:
+                rows[declared.name] //= costs.known_keyed_rows
+        elif _is_at_hand(declared, binding, query.unit, allow_sort=allow_sort):
             rows[declared.name] //= costs.known_rows
     return sum(rows.values()) < most
 
@@ -76,8 +79,6 @@ def _is_at_hand(
     declared: Input, binding: InputBinding, unit: Unit | None, *, allow_sort: bool
 ) -> bool:
     """Return whether rows need no reading: they are read, or shared as they are."""
-    if declared.keys:
-        return False
     if (
         binding.samples is not None
         and share_samples(declared, binding.frame) is not None
