@@ -158,6 +158,9 @@ class KeyCosts(_Thresholds):
     kept_rows: int = 1 << 22
     """Rows of concatenated keys, at most, of which the shifted times are kept for the
     next run over the same rows, 16 bytes each (sessions take 0.8 of the time)."""
+    memoized_keys: int = 1 << 13
+    """Keys of a run, at most, whose calls are memoized for the next one over the same
+    rows, some 500 bytes each."""
     worker_calls: int = 4
     """Calls of concatenated keys for each of several workers, at least."""
     vector_rows: int = 1 << 8

@@ -204,6 +204,21 @@ def test_chunks_and_workers(many: int, chunk: int | str | None, workers: int) ->
     assert listed(result) == meant(given)
 
 
+@pytest.mark.parametrize("many", [1, 60, 1 << 15], ids=["alone", "some", "batches"])
+@pytest.mark.parametrize("memoized_keys", [0, 1 << 13])
+def test_runs_over_bound_frames_are_alike(many: int, memoized_keys: int) -> None:
+    """The second takes over what the first has prepared, and its memory is its own."""
+    given = data()
+    options = costing(keys=KeyCosts(many_rows=many, memoized_keys=memoized_keys))
+    query = tilt.parse(TEXT, options=options)
+    bound: dict[str, Any] = {n: tilt.bind(f) for n, f in given.frames().items()}
+    results = [query.run(**bound) for _ in range(3)]
+    others = query.run(**bound, start=50, end=333)
+    assert [listed(result) for result in results] == [meant(given)] * 3
+    expected = meant(given, start=50, end=333)
+    assert listed(others)["moving"] == expected["moving"]
+
+
 @pytest.mark.parametrize("span", [{"start": 50}, {"end": 333}, {"start": 7, "end": 8}])
 @pytest.mark.parametrize("many", [1, 1 << 15], ids=["alone", "batches"])
 def test_a_part_of_time(span: dict[str, Any], many: int) -> None:

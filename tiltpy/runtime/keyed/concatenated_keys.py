@@ -186,7 +186,7 @@ class _ShiftedKeys:
 
     def run(self, keys: I64Array, scratch: ScratchArrays) -> dict[str, KeySnapshots]:
         """Compute the outputs of these keys."""
-        made = self.batch.run_again(self.table, scratch)
+        made = self.batch.run_again(self.table, scratch, views=True)
         pieces = {}
         for name, loop in self.loops.items():
             cut = self._cut(loop, made[name])

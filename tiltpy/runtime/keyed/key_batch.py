@@ -1,12 +1,13 @@
 """Evaluates a batch of keys with both kernels and merges their outputs."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
 from tiltpy.abi.signature import Loop
 from tiltpy.abi.slots import SlotKind
-from tiltpy.lean_dataclass import dataclass
+from tiltpy.forks import cached_property
 from tiltpy.runtime.arrays.dictionary import Strings
 from tiltpy.runtime.arrays.dtypes import I64Array, Times
 from tiltpy.runtime.arrays.pool import ScratchArrays
@@ -34,12 +35,13 @@ from tiltpy.runtime.results.keyed_bitmaps import KeyedBitmaps, KeyRanges
 from tiltpy.types import columns
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class KeyBatch:
     """Some keys of a run, each over its range.
 
     `grids` tells where a vector kernel serves them, if it serves any; `states` are
-    those that the calls of the sweep kernel take over, if there are any.
+    those that the calls of the sweep kernel take over, if there are any. `repeated`: it
+    is run again, and what it prepares serves all runs.
     """
 
     sweep: Kernel
@@ -50,6 +52,7 @@ class KeyBatch:
     request: Request
     strings: Strings
     states: CallStates | None = None
+    repeated: bool = False
 
     def run(self, scratch: ScratchArrays) -> dict[str, KeySnapshots]:
         """The pieces of the outputs."""
@@ -58,29 +61,43 @@ class KeyBatch:
         return self._with_vectors(self.grids, scratch)
 
     def _sweep_all(self, scratch: ScratchArrays) -> dict[str, KeySnapshots]:
-        owned = {
-            loop.name: self.ranges[loop.name].cells(loop.tdom)
-            for loop in self.sweep.signature.loops
-            if loop.name in self.ranges
-        }
         snapshots = {}
         rows = {loop.name for loop in self.sweep.signature.loops if loop.stamped}
-        for name, made in self._sweep(owned, self.keys, scratch).items():
+        if self.repeated:
+            batch, table = self._repeated_calls
+            swept = batch.run_again(table, scratch)
+        else:
+            swept = self._whole_batch().run(self.sweep, scratch)
+        for name, made in swept.items():
             cut = made if name in rows else made.cut(self.ranges[name].domains)
             buffer = cut.buffer(row_object=name in rows)
             snapshots[name] = KeySnapshots((buffer,), self.keys, cut.counts)
         return snapshots
 
-    def _sweep(
+    def _whole_batch(self) -> SweepBatch:
+        """The calls of the sweep kernel that compute all of each key's range."""
+        owned = {
+            loop.name: self.ranges[loop.name].cells(loop.tdom)
+            for loop in self.sweep.signature.loops
+            if loop.name in self.ranges
+        }
+        return self._batch(owned, self.keys)
+
+    @cached_property
+    def _repeated_calls(self) -> tuple[SweepBatch, CallTable]:
+        """These calls, and their table, prepared for any number of runs."""
+        batch = self._whole_batch()
+        return batch, batch.prepare(self.sweep)
+
+    def _batch(
         self,
         cells: Mapping[str, Cells[I64Array]],
         keys: I64Array,
-        scratch: ScratchArrays,
         *,
         near: bool = False,
-    ) -> dict[str, KeyedSnapshots]:
-        """Make calls of the sweep kernel."""
-        batch = SweepBatch.of_keys(
+    ) -> SweepBatch:
+        """Make a call of the sweep kernel for each of some keys."""
+        return SweepBatch.of_keys(
             self.sweep.signature,
             self.inputs,
             cells,
@@ -90,7 +107,6 @@ class KeyBatch:
             near=near,
             states=self.states,
         )
-        return batch.run(self.sweep, scratch)
 
     # -- with a vector kernel ---------------------------------------------------------
 
@@ -105,7 +121,8 @@ class KeyBatch:
             name: edges.cells(swept[name].tdom, self.ranges[name], grids)
             for name in loops
         }
-        made = self._sweep(owned, self.keys[edges.keys], scratch, near=True)
+        batch = self._batch(owned, self.keys[edges.keys], near=True)
+        made = batch.run(self.sweep, scratch)
         beside = {
             name: Beside.of(made[name], owned[name], swept[name], edges)
             for name in loops

@@ -101,6 +101,8 @@ class KeyedRun:
         self._subsets: dict[int, KeyedRun] = {}
         """The runs of keys that are not concatenated, where others are, by the first
         key."""
+        self._batches: dict[int, KeyBatch] = {}
+        """What is kept for other runs, by the first key of a task."""
         self.vector: KeyVectorRanges | None = None
         self.refusal: Refusal | None = None
         """The reason for the lack of a vector kernel, once tasks are planned."""
@@ -399,8 +401,17 @@ class KeyedRun:
                 return self._alone(key, task.keys, workers)
             except DataError as error:
                 raise DataError(str(error), key=self.keys.show(key)) from error
+        batch = self._batches.get(int(task.keys[0]))
+        if batch is None:
+            batch = self._batch(task)
+            if batch.repeated:
+                self._batches[int(task.keys[0])] = batch
+        return batch.run(scratch.arrays)
+
+    def _batch(self, task: KeyTask) -> KeyBatch:
+        """Make the calls for the keys of a task, which share a batch."""
         vector = self.vector
-        batch = KeyBatch(
+        return KeyBatch(
             self.kernels.sweep(),
             self.inputs,
             {name: ranges.of(task.keys) for name, ranges in self.ranges.items()},
@@ -409,8 +420,10 @@ class KeyedRun:
             self.request,
             self.strings,
             None if self.states is None else self.states.of(task.keys),
+            repeated=self.whole
+            and self.states is None
+            and self.count <= self.costs.memoized_keys,
         )
-        return batch.run(scratch.arrays)
 
     # -- a key with many rows ---------------------------------------------------------
 

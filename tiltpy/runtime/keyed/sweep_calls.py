@@ -90,15 +90,15 @@ class SweepBatch:
         return read_snapshots(table, self.coverage, self.cells)
 
     def run_again(
-        self, prepared: CallTable, scratch: ScratchArrays
+        self, prepared: CallTable, scratch: ScratchArrays, *, views: bool = False
     ) -> dict[str, KeyedSnapshots]:
         """Make the calls of a table that is `prepared` for many runs.
 
-        What it returns are views of arrays that may have room for far more.
+        What it returns may be `views` of arrays that have room for far more.
         """
         table = prepared.renew(NO_ARRAYS)
         table.run_in_order(scratch)
-        return read_snapshots(table, self.coverage, self.cells, views=True)
+        return read_snapshots(table, self.coverage, self.cells, views=views)
 
     def fill(self, kernel: Kernel) -> CallTable:
         """Fill the table of all calls."""
