@@ -114,7 +114,7 @@ class OutputTable:
         return self.num_rows
 
     def __getitem__(self, column: str) -> pa.ChunkedArray:
-        """Return a column of the table, by its name."""
+        """Return a column of the table, by its name; a `KeyError` if there is none."""
         names = self.schema.names
         if column not in names:
             raise unknown_column(column, self.name, names)
