@@ -175,8 +175,7 @@ class _Stream:
             if ranges and self._expect_vector(ranges):
                 continue
             if ranges:
-                compute = partial(self._compute, ranges)
-                result = offload(compute, self.progress, self._read())
+                result = self._compute_span(ranges)
                 self._go_on(result, read=not cut)
                 if any(table.num_rows for table in result.values()):
                     any_yet = True
@@ -371,6 +370,15 @@ class _Stream:
                 whole = domain if known else Domain(domain.start, ENDLESS)
                 ranges[name] = OutputRange(whole, output.done, high, final)
         return ranges
+
+    def _compute_span(self, ranges: Mapping[str, OutputRange]) -> Result:
+        """Compute outputs over ranges: in this thread, where they are short.
+
+        Kernels that take long are handed over in any case.
+        """
+        if self.progress is None and self.fresh <= self.costs.most_bytes:
+            return self._compute(ranges)
+        return offload(partial(self._compute, ranges), self.progress, self._read())
 
     def _compute(self, ranges: Mapping[str, OutputRange]) -> Result:
         evaluations = {}
