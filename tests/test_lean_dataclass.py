@@ -183,3 +183,33 @@ def test_an_interrupt_of_a_first_use_is_raised(
 
 def _interrupt(*_: object) -> list[str]:
     raise KeyboardInterrupt
+
+
+def test_overrides_may_call_what_is_still_to_come() -> None:
+    """The method of the class itself is made, not the override looked up again."""
+
+    class Declared:
+        x: int
+
+    base: Any = lean()(Declared)
+
+    class Derived(base):  # type: ignore[misc]
+        def __init__(self, x: int) -> None:
+            super().__init__(x + 1)
+
+        def __repr__(self) -> str:
+            return f"D:{early(self)}"
+
+        def __hash__(self) -> int:
+            return 1 + int(super().__hash__())
+
+        def __eq__(self, other: object) -> bool:
+            return super().__eq__(other) is True
+
+    early = base.__repr__
+    one = Derived(3)
+    assert one.x == 4
+    assert [repr(one) for _ in range(2)] == [f"D:{Derived.__qualname__}(x=4)"] * 2
+    assert [hash(one) for _ in range(2)] == [hash(base(4)) + 1] * 2
+    assert one == Derived(3)
+    assert one != Derived(4)

@@ -122,8 +122,8 @@ class RunCosts(_Thresholds):
     """Rows that have been read before count as one: only passes in machine code are
     left."""
     known_keyed_rows: int = 1 << 7
-    """Rows by key that have been read before count as one: to group them, or to fold
-    them, takes at most 100 ns a row."""
+    """Rows by key that have been read by the same keys count as one: to fold them takes
+    at most 100 ns a row."""
     announced_visits: int = 10**9
     """Visits of a loop beyond which a run warns: tens of seconds, on the average."""
 
@@ -160,7 +160,7 @@ class KeyCosts(_Thresholds):
     next run over the same rows, 16 bytes each (sessions take 0.8 of the time)."""
     memoized_keys: int = 1 << 13
     """Keys of a run, at most, whose calls are memoized for the next one over the same
-    rows, some 500 bytes each."""
+    rows: some 250 bytes each for an output."""
     worker_calls: int = 4
     """Calls of concatenated keys for each of several workers, at least."""
     vector_rows: int = 1 << 8

@@ -76,37 +76,38 @@ class _LateMethod:
         self._make = make
 
     def __get__(self, instance: object, owner: type) -> Any:
-        _install(self, self._name, self._make, owner)
-        return getattr(owner if instance is None else instance, self._name)
+        made = _install(self, self._name, self._make, owner)
+        bind = getattr(made, "__get__", None)
+        return made if bind is None else bind(instance, owner)
 
 
 def _late_operator(name: str, make: Callable[[type], Any]) -> Callable[..., Any]:
     """Make a method that makes its successor when it is first called.
 
-    Python hides what is raised while it looks up one of these, such as an interrupt:
-    `hash` then says that an object is unhashable, and `==` that two are not equal.
+    Python hides what is raised while it looks up the method of an operator, such as an
+    interrupt: `hash` then says that an object is unhashable, and `==` that two are not
+    equal.
     """
 
     def call(self: object, *others: object) -> Any:
-        made = _install(call, name, make, type(self))
-        return (made or getattr(type(self), name))(self, *others)
+        return _install(call, name, make, type(self))(self, *others)
 
+    call.__name__ = name
     return call
 
 
 def _install(
     late: object, name: str, make: Callable[[type], Any], derived: type
 ) -> Any:
-    """Make a method for the class that has a late one; None: a thread was faster."""
-    for cls in derived.__mro__:
-        if vars(cls).get(name) is late:
-            made = make(cls)
-            if isinstance(made, FunctionType):
-                made.__name__ = name
-                made.__qualname__ = f"{cls.__qualname__}.{name}"
-            setattr(cls, name, made)
-            return made
-    return None
+    """Return the method of the class that has a late one: made, if it still has."""
+    cls = next(each for each in derived.__mro__ if _DECLARED in vars(each))
+    if vars(cls)[name] is late:
+        made = make(cls)
+        if isinstance(made, FunctionType):
+            made.__name__ = name
+            made.__qualname__ = f"{cls.__qualname__}.{name}"
+        setattr(cls, name, made)
+    return vars(cls)[name]
 
 
 def _make_class(

@@ -372,9 +372,9 @@ class _Stream:
         return ranges
 
     def _compute_span(self, ranges: Mapping[str, OutputRange]) -> Result:
-        """Compute outputs over ranges: in this thread, where they are short.
+        """Compute outputs over ranges: in this thread, where few bytes were read.
 
-        Kernels that take long are handed over in any case.
+        Its steps are short then, and kernels that take long are handed over anyway.
         """
         if self.progress is None and self.fresh <= self.costs.most_bytes:
             return self._compute(ranges)

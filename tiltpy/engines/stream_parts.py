@@ -313,5 +313,5 @@ def make_part(
     announcement: Announcement,
 ) -> StreamPart:
     """Make the part of a group of outputs."""
-    keyed = any(declared.keys for declared in group.query.inputs)
-    return (KeyedPart if keyed else UnkeyedPart)(group, request, options, announcement)
+    make = KeyedPart if group.is_keyed else UnkeyedPart
+    return make(group, request, options, announcement)

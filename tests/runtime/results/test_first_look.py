@@ -137,6 +137,7 @@ TABLE_LOOKS: dict[str, Callable[[OutputTable], object]] = {
     "__str__": str,
     "__getstate__": lambda one: copy(one).to_arrow().to_pylist(),
     "__getitem__": lambda one: one["end"].to_pylist(),
+    "__contains__": lambda one: ("end" in one, "x" in one),
     "__arrow_c_stream__": lambda one: pa.table(one).to_pylist(),
     "_repr_html_": lambda one: one._repr_html_(),
     "_repr_pretty_": pretty,

@@ -53,11 +53,20 @@ def test_a_table_has_its_columns() -> None:
     table = _result()["out"]
     assert table["out"].to_pylist() == [2.0]
     assert table["end"] == table.to_arrow()["end"]
+    assert "out" in table
+    assert "edn" not in table
+    with pytest.raises(TypeError, match="not iterable"):
+        list(table)  # type: ignore[call-overload]
     has = "output 'out' has no column 'edn'; it has 'start', 'end', 'out'"
     with pytest.raises(KeyError) as caught:
         table["edn"]
     assert isinstance(caught.value, tilt.TiltError)
     assert str(caught.value) == f"{has}; did you mean 'end'?"
+
+
+def test_a_table_without_attributes_says_so() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'm'"):
+        tilt.OutputTable.__new__(tilt.OutputTable).m  # type: ignore[attr-defined] # noqa: B018
 
 
 def test_results_are_copied_and_pickled_still() -> None:

@@ -215,6 +215,5 @@ def make_live_part(
     announcement: Announcement,
 ) -> LivePart:
     """Make the part of a group of outputs."""
-    keyed = any(declared.keys for declared in group.query.inputs)
-    make = PromptKeyedPart if keyed else PromptPart
+    make = PromptKeyedPart if group.is_keyed else PromptPart
     return make(group, request, options, announcement)

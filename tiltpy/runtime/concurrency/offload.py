@@ -284,7 +284,6 @@ class allow_threads:  # noqa: N801 - reads as a function
 
     def __init__(self, count: int) -> None:
         self._count = count
-        self._before = 1
 
     def __enter__(self) -> None:
         self._before, _here.threads = _here.threads, self._count

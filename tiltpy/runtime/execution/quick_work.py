@@ -56,8 +56,8 @@ def reads_quickly(
 ) -> bool:
     """Return whether all inputs of a query are surely read soon.
 
-    Frames that do not know their rows may have any number. Rows by key that any run has
-    read may have to be grouped for this one, or folded as they come.
+    Frames that do not know their rows may have any number. Rows by key that were read
+    count for more than others: they may be folded anew in each run.
     """
     most, rows = costs.quick_rows, {}
     for declared in query.inputs:
@@ -68,7 +68,7 @@ def reads_quickly(
     for declared in query.inputs:
         binding = bindings[declared.name]
         if declared.keys:
-            if binding.known:
+            if binding.has_read(declared):
                 rows[declared.name] //= costs.known_keyed_rows
         elif _is_at_hand(declared, binding, query.unit, allow_sort=allow_sort):
             rows[declared.name] //= costs.known_rows

@@ -134,7 +134,9 @@ class GrowingRows:
     def drop_before(self, time: int, last_rows: int) -> None:
         """Forget rows that end by a time, but not the last that start before it."""
         held = self.rows
-        in_place = held.layout is not TimeLayout.OVERLAPPING or _have_ties(held)
+        in_place = held.layout is not TimeLayout.OVERLAPPING or (
+            self._arrays is not None and _overlap_in_order(held)
+        )
         drop = drop_first if in_place else drop_before
         left = drop(held, time, last_rows, self.payload)
         if left.n == held.n:
@@ -146,8 +148,8 @@ class GrowingRows:
             self.rows = left
 
 
-def _have_ties(rows: SnapshotBuffer) -> bool:
-    """Tell whether rows overlap, and all end in the order in which they start.
+def _overlap_in_order(rows: SnapshotBuffer) -> bool:
+    """Tell whether some rows overlap, and all end in the order in which they start.
 
     Those behind are likely to overlap as well, so that what stays keeps its layout.
     Where none overlaps any more, it is laid out anew.

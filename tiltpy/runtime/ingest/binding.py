@@ -64,6 +64,11 @@ class InputBinding:
         """Return the binding for one run: of a frame that may change, a new one."""
         return self if self.is_immutable else replace(self)
 
+    def has_read(self, declared: Input) -> bool:
+        """Tell whether a run has read the frame as the rows of a declared input."""
+        keys = (key for key in self.known if isinstance(key, tuple))
+        return any(declared in key for key in keys)
+
     def memoize(self, key: object, find: Callable[[], T]) -> T:
         """Memoize a result about the frame by a key.
 

@@ -41,7 +41,7 @@ class KeyBatch:
 
     `grids` tells where a vector kernel serves them, if it serves any; `states` are
     those that the calls of the sweep kernel take over, if there are any. `repeated`: it
-    is run again, and what it prepares serves all runs.
+    may be run again, and what it prepares serves all runs.
     """
 
     sweep: Kernel

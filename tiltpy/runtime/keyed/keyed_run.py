@@ -102,7 +102,7 @@ class KeyedRun:
         """The runs of keys that are not concatenated, where others are, by the first
         key."""
         self._batches: dict[int, KeyBatch] = {}
-        """What is kept for other runs, by the first key of a task."""
+        """The batches that later runs make again, by the first key of their task."""
         self.vector: KeyVectorRanges | None = None
         self.refusal: Refusal | None = None
         """The reason for the lack of a vector kernel, once tasks are planned."""
@@ -420,10 +420,15 @@ class KeyedRun:
             self.request,
             self.strings,
             None if self.states is None else self.states.of(task.keys),
-            repeated=self.whole
-            and self.states is None
-            and self.count <= self.costs.memoized_keys,
+            repeated=self._repeats_batches,
         )
+
+    @property
+    def _repeats_batches(self) -> bool:
+        """Return whether other runs may make the same calls, and they are few."""
+        if self.vector is not None or self.states is not None:
+            return False
+        return self.whole and self.count <= self.costs.memoized_keys
 
     # -- a key with many rows ---------------------------------------------------------
 

@@ -120,11 +120,19 @@ class OutputTable:
             raise unknown_column(column, self.name, names)
         return self.to_arrow()[column]
 
+    def __contains__(self, column: object) -> bool:
+        return column in self.schema.names
+
+    __iter__ = None
+    """Rows may be meant, or columns: to take the names would make a frame of them."""
+
     if not TYPE_CHECKING:  # or else a misspelt attribute would pass for one
 
         def __getattr__(self, name: str) -> NoReturn:
             """Say what there is instead of an unknown attribute."""
-            columns = () if name.startswith("_") else self.schema.names
+            # Copy and pickle ask for private ones before there is a schema.
+            is_ready = name != "schema" and "_format" in vars(self)
+            columns = self.schema.names if is_ready else ()
             raise unknown_attribute(name, self, "table", "column", columns)
 
     def to_arrow(self) -> pa.Table:
