@@ -25,6 +25,9 @@ SPARK = "$$(sed -n 's/^spark = \["\(.*\)"\]$$/\1/p' pyproject.toml)"
 # Hundreds of tests start a process, and each would compile all that it imports: twice
 # the time.
 unexport PYTHONDONTWRITEBYTECODE
+# Threads of numpy's BLAS spin before they sleep, from its import on: 0.14 s of processor
+# time in each process that imports it before tiltpy, and not 0.08.
+export OPENBLAS_THREAD_TIMEOUT := 20
 
 .PHONY: demo test test-deep format lint types layers tests examples docs clean
 .DELETE_ON_ERROR:
