@@ -121,8 +121,7 @@ class _Stream:
             name: part for part in self.parts for name in part.group.query.outputs
         }
         files = any(isinstance(b.frame, ParquetScan) for b in bindings.values())
-        keyed = any(declared.keys for declared in query.inputs)
-        short = files and not keyed  # a long span touches each key less often
+        short = files and not query.is_keyed  # a long span touches each key less often
         self.most_bytes = costs.most_file_bytes if short else costs.most_bytes
         """Bytes of rows of a span, at most, where few are held."""
         widest = max((input_bytes(declared) for declared in query.inputs), default=1)

@@ -36,7 +36,7 @@ def _find_sparse(query: Query) -> dict[str, bool]:
     """Tell of each output by key whether it is φ for a key without rows."""
     sparse: dict[str, bool] = {}
     for part in split_by_keys(query):
-        if any(declared.keys for declared in part.inputs):
+        if part.is_keyed:
             _, optimized = optimize(part)[-1]
             traits = find_key_traits(optimized)
             sparse.update({name: each.sparse for name, each in traits.items()})

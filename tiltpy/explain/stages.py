@@ -237,7 +237,7 @@ def explain_preaggregation(
 
     `compiler` is that of outputs with the same keys.
     """
-    if not any(each.keys for each in compiler.query.inputs):
+    if not compiler.query.is_keyed:
         return None
     query, costs = compiler.query, compiler.options.costs.preaggregation
     declared = only_input(query)

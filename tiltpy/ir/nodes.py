@@ -640,6 +640,11 @@ class Query:
     boundaries: tuple[tuple[str, tuple[tuple[str, Boundary], ...]], ...] = ()
     reductions: tuple[UserReduction, ...] = ()
 
+    @property
+    def is_keyed(self) -> bool:
+        """Return whether any input has keys."""
+        return any(declared.keys for declared in self.inputs)
+
     def input(self, name: str) -> Input | None:
         """Return the input of that name, if there is one."""
         for declared in self.inputs:

@@ -18,15 +18,8 @@ DAY_US = DAY // MICROSECOND
 
 def ticks(column: str, kind: spark.DataType, tick: Unit | None) -> str:
     """Convert a time column to ticks, rounded down, within what any query can have."""
-    match kind:
-        case spark.TimestampType():
-            return _scale(f"unix_micros({column})", MICROSECOND, tick)
-        case spark.TimestampNTZType():
-            return _scale(_wall_clock(column), MICROSECOND, tick)
-        case spark.DateType():
-            return _scale(f"CAST(unix_date({column}) AS bigint)", DAY, tick)
-        case _:
-            return _within(f"CAST({column} AS bigint)", MAX_TIME)
+    count, unit = _count(column, kind)
+    return _within(count, MAX_TIME) if unit == 1 else _scale(count, unit, tick)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +38,7 @@ def whole_ticks(
 
     A stamp out of bounds is an error when the row is read.
     """
-    match kind:
-        case spark.TimestampType():
-            count, unit = f"unix_micros({column})", MICROSECOND
-        case spark.TimestampNTZType():
-            count, unit = _wall_clock(column), MICROSECOND
-        case spark.DateType():
-            count, unit = f"CAST(unix_date({column}) AS bigint)", DAY
-        case _:
-            count, unit = f"CAST({column} AS bigint)", 1
+    count, unit = _count(column, kind)
     length = NANOSECONDS[tick] if tick and unit > 1 else unit
     if unit < length:
         return None
@@ -62,6 +47,19 @@ def whole_ticks(
     low, high = -(-bounds.low // factor), bounds.high // factor
     fits = sql.expr(f"{count} BETWEEN {low} AND {high}")
     return sql.when(fits, sql.expr(f"{count} * {factor}")).otherwise(refused)
+
+
+def _count(column: str, kind: spark.DataType) -> tuple[str, int]:
+    """Count the time since 1970, in nanoseconds of a unit; ticks are units of 1."""
+    match kind:
+        case spark.TimestampType():
+            return f"unix_micros({column})", MICROSECOND
+        case spark.TimestampNTZType():
+            return _wall_clock(column), MICROSECOND
+        case spark.DateType():
+            return f"CAST(unix_date({column}) AS bigint)", DAY
+        case _:
+            return f"CAST({column} AS bigint)", 1
 
 
 def _wall_clock(column: str) -> str:

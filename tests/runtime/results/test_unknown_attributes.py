@@ -17,36 +17,28 @@ def _result() -> Result:
     return tilt.compile(tilt.define("out", t, x[t] + 1)).run(x=frame)
 
 
-@pytest.mark.parametrize(
-    ("name", "hint"),
-    [
-        ("to_csv", "write result.write_csv(path)"),
-        ("to_parquet", "write result.write_parquet(path)"),
-        ("to_panda", "did you mean to_pandas?"),
-        ("out", "write result['out'] for the output"),
-        ("m", "the outputs are 'out': write result[name]"),
-    ],
-)
-def test_unknown_attributes_have_a_way_out(name: str, hint: str) -> None:
-    with pytest.raises(AttributeError) as caught:
-        getattr(_result(), name)
-    assert str(caught.value) == f"'Result' object has no attribute '{name}'; {hint}"
+RESULT, TABLE = "Result", "OutputTable"
 
 
 @pytest.mark.parametrize(
-    ("name", "hint"),
+    ("owner", "name", "hint"),
     [
-        ("to_csv", "write table.write_csv(path)"),
-        ("to_panda", "did you mean to_pandas?"),
-        ("end", "write table['end'] for the column"),
-        ("m", "the columns are 'start', 'end', 'out': write table[name]"),
+        (RESULT, "to_csv", "write result.write_csv(path)"),
+        (RESULT, "to_parquet", "write result.write_parquet(path)"),
+        (RESULT, "to_panda", "did you mean to_pandas?"),
+        (RESULT, "out", "write result['out'] for the output"),
+        (RESULT, "m", "the outputs are 'out': write result[name]"),
+        (TABLE, "to_csv", "write table.write_csv(path)"),
+        (TABLE, "to_panda", "did you mean to_pandas?"),
+        (TABLE, "end", "write table['end'] for the column"),
+        (TABLE, "m", "the columns are 'start', 'end', 'out': write table[name]"),
     ],
 )
-def test_so_have_those_of_its_tables(name: str, hint: str) -> None:
+def test_unknown_attributes_have_a_way_out(owner: str, name: str, hint: str) -> None:
+    result = _result()
     with pytest.raises(AttributeError) as caught:
-        getattr(_result()["out"], name)
-    message = f"'OutputTable' object has no attribute '{name}'; {hint}"
-    assert str(caught.value) == message
+        getattr(result if owner == RESULT else result["out"], name)
+    assert str(caught.value) == f"'{owner}' object has no attribute '{name}'; {hint}"
 
 
 def test_a_table_has_its_columns() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 from tiltpy.abi.layouts import Layout
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrivals.live_source import LiveSource
-from tiltpy.runtime.arrivals.waiting_rows import TimedRows
+from tiltpy.runtime.arrivals.waiting_rows import TimedRows, list_plain
 from tiltpy.runtime.incremental.growing_rows import GrowingRows
 from tiltpy.runtime.incremental.stamped_rows import EventLength, StampedRows
 from tiltpy.runtime.incremental.state import KeyedInputBuffer, UnkeyedSource
@@ -101,14 +101,14 @@ class LiveBuffer(UnkeyedSource):
 
 def list_stamped(pieces: Sequence[TimedRows]) -> list[StampedRows] | None:
     """List rows whose payload was read without nulls; None if others are there."""
-    stamped = []
-    for piece in pieces:
-        source, steps = piece.plain, piece.steps
-        if steps is None or source is None:
+    parts, stamped = list_plain(pieces), []
+    if parts is None:
+        return None
+    for piece, (source, rows) in zip(pieces, parts, strict=True):
+        if piece.steps is None:
             return None
-        rows = slice(piece.first, piece.first + len(piece.starts))
         values = [column.values[rows] for column in source.payload]
-        stamped.append(StampedRows(piece.starts, values, steps))
+        stamped.append(StampedRows(piece.starts, values, piece.steps))
     return stamped
 
 

@@ -31,7 +31,7 @@ class OutputGroup(Generic[K_co]):
         definitions = {each.name: each for each in query.definitions}
         self.outputs = {name: definitions[name] for name in query.outputs}
         self.types = {name: each.type for name, each in self.outputs.items()}
-        self.is_keyed = any(declared.keys for declared in query.inputs)
+        self.is_keyed = query.is_keyed
         self.vocabulary = Vocabulary.of(query)
 
     def without_hidden_rows(self, rows: Mapping[str, SnapshotBuffer]) -> frozenset[str]:

@@ -395,17 +395,17 @@ class KeyedRun:
     def _task_apart(
         self, task: KeyTask, workers: int, scratch: ThreadScratch
     ) -> Mapping[str, KeySnapshots]:
+        first = int(task.keys[0])
         if task.alone:
-            key = int(task.keys[0])
             try:
-                return self._alone(key, task.keys, workers)
+                return self._alone(first, task.keys, workers)
             except DataError as error:
-                raise DataError(str(error), key=self.keys.show(key)) from error
-        batch = self._batches.get(int(task.keys[0]))
+                raise DataError(str(error), key=self.keys.show(first)) from error
+        batch = self._batches.get(first)
         if batch is None:
             batch = self._batch(task)
             if batch.repeated:
-                self._batches[int(task.keys[0])] = batch
+                self._batches[first] = batch
         return batch.run(scratch.arrays)
 
     def _batch(self, task: KeyTask) -> KeyBatch:

@@ -6,32 +6,26 @@ from tiltpy.errors import TiltError
 from tiltpy.messages import closest
 
 
-class UnknownOutputError(TiltError, KeyError):
-    """There is no output of that name; a `KeyError` for those who expect one."""
+class UnknownNameError(TiltError, KeyError):
+    """There is nothing of that name; a `KeyError` for those who expect one."""
 
     __str__ = TiltError.__str__  # KeyError would show the message quoted
 
 
-class UnknownColumnError(TiltError, KeyError):
-    """An output has no column of that name; a `KeyError` for those who expect one."""
-
-    __str__ = TiltError.__str__
-
-
-def unknown_output(name: object, outputs: Collection[str]) -> UnknownOutputError:
+def unknown_output(name: object, outputs: Collection[str]) -> UnknownNameError:
     """Make the error that there is no output of that name."""
     hint = _hint_name(name, outputs)
-    return UnknownOutputError(
+    return UnknownNameError(
         f"there is no output '{name}' among {list_names(outputs)}{hint}"
     )
 
 
 def unknown_column(
     name: object, output: str, columns: Collection[str]
-) -> UnknownColumnError:
+) -> UnknownNameError:
     """Make the error that an output has no column of that name."""
     hint = _hint_name(name, columns)
-    return UnknownColumnError(
+    return UnknownNameError(
         f"output '{output}' has no column '{name}'; it has {list_names(columns)}{hint}"
     )
 
