@@ -7,7 +7,7 @@ from tiltpy.emit.builder import Block
 from tiltpy.emit.floats import fma, minus, over, plus, times
 from tiltpy.emit.values import LoopValue
 from tiltpy.ir.nodes import Reduce
-from tiltpy.loops.build import convert, eq, f64, is_power_of_two, select
+from tiltpy.loops.build import convert, f64, is_power_of_two, lt, select
 from tiltpy.loops.nodes import Bin, LExpr, Num
 from tiltpy.ops import REDUCTIONS
 from tiltpy.types import F32, F64, Scalar
@@ -35,16 +35,17 @@ def moments_of(order: int, kind: Scalar = F64) -> Aggregate:
     def combine_nonempty(_: Block, a: State, b: State) -> State:
         return _combine_moments(a, b, order)
 
-    zero = Num(0.0, kind)
+    zero, one = Num(0.0, kind), Num(1.0, kind)
 
     def combine(block: Block, a: State, b: State) -> State:
-        no_a, no_b = eq(a[0], zero), eq(b[0], zero)
-        return tuple(
+        count, *moments = combine_nonempty(block, a, b)
+        # Counts are whole. No choice stands between one and the next: they add up.
+        no_a, no_b = lt(a[0], one), lt(b[0], one)
+        chosen = (
             select(no_a, right, select(no_b, left, both))
-            for left, right, both in zip(
-                a, b, combine_nonempty(block, a, b), strict=True
-            )
+            for left, right, both in zip(a[1:], b[1:], moments, strict=True)
         )
+        return count, *chosen
 
     kinds, zeros = (kind,) * (order + 1), (zero,) * (order + 1)
     return Aggregate(
