@@ -76,7 +76,7 @@ class ValueCounts:
         self.base = builder.fresh(f"{self.name}.base")
         self.used = builder.fresh(f"{self.name}.used")
         self.position = builder.fresh(f"{self.name}.position")
-        self.different = builder.fresh(f"{self.name}.different")
+        self.different = builder.fresh(f"{self.name}.different", I32)
         self.low = builder.fresh(f"{self.name}.low", U64)
         self.begun = builder.fresh(f"{self.name}.begun", BOOL)
         self.close = builder.fresh(f"{self.name}.close", BOOL)
@@ -89,8 +89,9 @@ class ValueCounts:
         self._fill(block, self.counts, i64(0), self.size, _NOTHING)
         self._fill(block, self.entries, i64(0), self.cycle, self.nowhere)
         block.add(Store(self.counts, i64(2 * self.size), _PLENTY))
-        for var in (self.base, self.used, self.position, self.different):
+        for var in (self.base, self.used, self.position):
             block.set(var, i64(0))
+        block.set(self.different, _NOTHING)
         block.set(self.low, Num(0, U64))
         block.set(self.begun, FALSE)
         block.set(self.close, TRUE)
@@ -107,14 +108,14 @@ class ValueCounts:
     def count_different(self, block: Block, keys: Keys) -> LExpr:
         """Take in the newest cells; count the different values of each window."""
         self._take(block, keys)
-        lane, each = self.builder.fresh("lane"), block.inner()
-        old, new = self._move(each, lane)
-        vanished = convert(eq(old, _NOTHING), I64)
-        each.set(self.different, sub(self.different, vanished))
-        appeared = convert(eq(new, _ONE), I64)
-        each.set(self.different, add(self.different, appeared))
-        each.add(Store(self.results, lane, convert(self.different, I32)))
-        return self._results(block, lane, each)
+        for lane in range(LANES):
+            old, new = self._move(block, lane)
+            vanished = convert(eq(old, _NOTHING), I32)
+            appeared = convert(eq(new, _ONE), I32)
+            change = sub(appeared, vanished)
+            block.set(self.different, add(self.different, change))
+            block.add(Store(self.results, i64(lane), self.different))
+        return self._results(block)
 
     def count_equal(self, block: Block, keys: Keys, present: Keys | None) -> LExpr:
         """Take in the newest cells; count the values that are those of the `present`.
@@ -124,16 +125,17 @@ class ValueCounts:
         if present is not None:
             self.seen = self.seen or self._array("seen", LANES)
         self._take(block, keys, present)
-        lane, each = self.builder.fresh("lane"), block.inner()
-        _, count = self._move(each, lane)
-        if self.seen is not None:
-            count = load(self.counts, convert(load(self.seen, lane), I64))
-        each.add(Store(self.results, lane, count))
-        return self._results(block, lane, each)
+        for lane in range(LANES):
+            _, count = self._move(block, lane)
+            if self.seen is not None:
+                entry = convert(load(self.seen, i64(lane)), I64)
+                count = load(self.counts, entry)
+            block.add(Store(self.results, i64(lane), count))
+        return self._results(block)
 
-    def _move(self, block: Block, lane: Var) -> tuple[LExpr, LExpr]:
+    def _move(self, block: Block, lane: int) -> tuple[LExpr, LExpr]:
         """Uncount the cell that leaves, and count the one that comes: their counts."""
-        at = block.name("at", add(self.position, lane))
+        at = block.name("at", add(self.position, i64(lane)))
         gone = Bin("%", sub(at, i64(self.cells)), i64(self.cycle), I64)
         changed = []
         for row, by in ((gone, sub), (at, add)):
@@ -143,8 +145,7 @@ class ValueCounts:
             changed.append(count)
         return changed[0], changed[1]
 
-    def _results(self, block: Block, lane: Var, each: Block) -> LExpr:
-        block.add(For(lane, i64(0), i64(LANES), each.body()))
+    def _results(self, block: Block) -> LExpr:
         following = add(self.position, i64(LANES))
         block.set(self.position, Bin("%", following, i64(self.cycle), I64))
         return block.name("counted", convert(Wide(self.results, i64(0), I32), I64))
