@@ -135,6 +135,17 @@ The arrays of rows and runs as above. The starts of the rows in order, their slo
 bits), and two arrays like these, for copies: there is an entry in front of both starts,
 and `SPARE` behind all four. For scratch, twice an entry for each run and one more.
 """
+DIGIT_BITS = 11
+"""Of the digits of a radix sort: as many places as the second cache has lines for."""
+MOST_DIGITS = 5
+"""That a radix sort looks at: 55 bits."""
+SORT_BY_DIGITS = Routine("numbers sorted by digits")
+"""Unsigned numbers of 64 bits, sorted stably by their highest digits.
+
+How many numbers there are, and how many digits, `MOST_DIGITS` at most; what is written
+there, where they begin in the end. The numbers, with room for as many behind them; for
+scratch, an entry for each value of a digit.
+"""
 COUNT_INVERSIONS = Routine("inversions")
 """Pairs of numbers in the wrong order; the numbers are sorted.
 

@@ -67,8 +67,8 @@ def test_more_rows_than_a_piece(size: int, rows: int, lie: str) -> None:
 
 
 def test_what_fits() -> None:
-    assert fits_packed(2**40, 2**23)
-    assert not fits_packed(2**40 + 1, 2**23)
+    assert fits_packed(2**41, 2**23)
+    assert not fits_packed(2**41 + 1, 2**23)
     assert fits_packed(2**63, 1)
     check(np.array([2**61 - 1, 0, 5, 2**61 - 1], np.uint64), 2**61)
 

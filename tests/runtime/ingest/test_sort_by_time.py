@@ -37,7 +37,7 @@ def test_runs(runs: int, step: int, threads: int) -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
-@pytest.mark.parametrize("size", [1, 2, 1000, 2**31, 2**46])
+@pytest.mark.parametrize("size", [1, 2, 1000, 2**31, 2**47])
 def test_packed_rows(size: int, threads: int) -> None:
     random = np.random.default_rng(size)
     numbers = random.integers(0, size, 70_000)

@@ -18,6 +18,7 @@ from tiltpy.routines.kernels.repeat_numbers import build_repetition
 from tiltpy.routines.kernels.search_slices import build_search
 from tiltpy.routines.kernels.select_entries import build_selection
 from tiltpy.routines.kernels.shift_by_key import build_layout, build_shifts
+from tiltpy.routines.kernels.sort_by_digits import build_sort
 from tiltpy.types import I64, U32
 
 BUILDERS: Mapping[str, Callable[[], LoopKernel]] = {
@@ -41,6 +42,7 @@ BUILDERS: Mapping[str, Callable[[], LoopKernel]] = {
     "rows appended to runs": build_append,
     "heads of runs": build_release,
     "inversions": build_inversions,
+    "numbers sorted by digits": build_sort,
     "times searched in slices, left": partial(build_search, right=False),
     "times searched in slices, right": partial(build_search, right=True),
     "steps": build_steps,

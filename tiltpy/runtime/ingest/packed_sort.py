@@ -1,7 +1,7 @@
 """Stable sort of rows by a number: packed into one integer with the row's number.
 
-No two packed integers are equal, so that any sort of them is stable, and numpy's is
-vectorised: many times faster than `argsort`.
+The number has the highest bits, by whose digits machine code sorts. As no two packed
+integers are equal, any sort of a few is stable.
 """
 
 from collections.abc import Iterator
@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiltpy.lean_dataclass import dataclass
+from tiltpy.routines.catalogue import DIGIT_BITS, MOST_DIGITS, SORT_BY_DIGITS
+from tiltpy.routines.prepared_call import PreparedCall
 from tiltpy.runtime.arrays.block_passes import for_each_block
 from tiltpy.runtime.arrays.snapshot_buffer import CACHE_BLOCK, cache_blocks
 from tiltpy.runtime.concurrency.workers import map_portions, map_shared, portions
@@ -18,9 +20,11 @@ from tiltpy.runtime.ingest.place_rows import place_rows
 from tiltpy.runtime.ingest.row_order import RowOrder
 
 Codes = NDArray[np.unsignedinteger]
+Packed = NDArray[np.uint64]
 
-MOST_BITS = 63
-"""Of a packed integer."""
+PACKED_BITS = 64
+FEW_ROWS = 1 << 12
+"""Rows up to which the counts of digits take longer than comparing."""
 BUCKET_BITS = 10
 """Of the digit by which threads share a sort: more than enough for even portions, and
 few enough for a cache line of each bucket to stay in the cache."""
@@ -31,17 +35,16 @@ BUCKETS = 1 << BUCKET_BITS
 class PackedRows:
     """Numbers in order, each with the number of its row in the lowest `bits`."""
 
-    rows: Codes
+    rows: Packed
     bits: int
 
     def number(self, index: int) -> int:
         """Extract the number that stands at an index."""
         return int(self.rows[index]) >> self.bits
 
-    def blocks(self, portion: slice) -> Iterator[tuple[slice, Codes, Codes]]:
+    def blocks(self, portion: slice) -> Iterator[tuple[slice, Packed, Packed]]:
         """Yield cache blocks of a portion: range, numbers and rows."""
-        kind = self.rows.dtype
-        shift, mask = kind.type(self.bits), kind.type((1 << self.bits) - 1)
+        shift, mask = np.uint64(self.bits), np.uint64((1 << self.bits) - 1)
         for block in cache_blocks(portion.stop, portion.start):
             packed = self.rows[block]
             yield block, packed >> shift, packed & mask
@@ -59,7 +62,8 @@ class PackedRows:
 
     def empty_order(self) -> Codes:
         """Allocate an order."""
-        return np.empty(len(self.rows), np.uint32 if self.bits <= 32 else np.uint64)
+        rows = len(self.rows)
+        return np.empty(rows, np.uint32 if rows <= 1 << 32 else np.uint64)
 
 
 def fits_packed(size: int, rows: int) -> bool:
@@ -74,46 +78,64 @@ def sort_packed(
 
     That is so after a `shift` to the right. Threads share the work.
     """
-    rows = len(numbers)
-    bits = _bits(rows)
-    kind = np.dtype(np.uint32 if bits + _bits(size) <= 32 else np.uint64)
-    packed: Codes = np.empty(rows, kind)
-    row_numbers = np.arange(CACHE_BLOCK, dtype=kind)
+    rows, bits = len(numbers), PACKED_BITS - _bits(size)
+    packed: Packed = np.empty(rows, np.uint64)
+    row_numbers = np.arange(CACHE_BLOCK, dtype=np.uint64)
     low, drop = numbers.dtype.type(least), numbers.dtype.type(shift)
 
     def pack(block: slice) -> None:
         target = packed[block]
         distances = numbers[block] >> drop if shift else numbers[block]
         distances = distances - low if least else distances
-        np.left_shift(distances, bits, out=target, dtype=kind, casting="unsafe")
-        target |= row_numbers[: len(target)] + kind.type(block.start)
+        np.left_shift(distances, bits, out=target, dtype=np.uint64, casting="unsafe")
+        target |= row_numbers[: len(target)] + np.uint64(block.start)
 
     for_each_block(pack, rows)
-    return PackedRows(_sort(packed, bits + _bits(size)), bits)
+    return PackedRows(_sort(packed, _bits(size)), bits)
 
 
-def _sort(packed: Codes, bits: int) -> Codes:
-    """Sort integers of some bits, all different; threads share them by highest digits.
+def _sort(packed: Packed, bits: int) -> Packed:
+    """Sort by the highest bits; threads share the rows by the highest digits of all.
 
     What each sorts are neighbouring buckets, about as many numbers as others have.
     """
     divided = list(portions(len(packed)))
     if len(divided) == 1 or len(packed) >= 1 << 32:
-        packed.sort()
-        return packed
-    places, counts = place_rows(packed, BUCKETS, max(0, bits - BUCKET_BITS))
+        return _sort_by_digits(packed, bits)
+    places, counts = place_rows(packed, BUCKETS, PACKED_BITS - BUCKET_BITS)
     result = RowOrder(places=places).move_values(packed)
     ends = counts.cumsum()
     wanted = [portion.stop for portion in divided[:-1]]
     edges = [0, *ends[ends.searchsorted(wanted)].tolist(), len(packed)]
-    map_shared(lambda edge: result[slice(*edge)].sort(), list(pairwise(edges)))
+
+    def sort(edge: tuple[int, int]) -> None:
+        part = result[slice(*edge)]
+        part[:] = _sort_by_digits(part, bits)
+
+    map_shared(sort, list(pairwise(edges)))
     return result
+
+
+def _sort_by_digits(packed: Packed, bits: int) -> Packed:
+    """Sort by the highest bits, by one thread."""
+    rows = len(packed)
+    digits = -(-bits // DIGIT_BITS)
+    if rows <= FEW_ROWS or digits > MOST_DIGITS:
+        return np.sort(packed)
+    halves = np.empty(2 * rows, np.uint64)
+    halves[:rows] = packed
+    call = PreparedCall(
+        SORT_BY_DIGITS, rows, digits, 0, halves, np.empty(1 << DIGIT_BITS, np.int64)
+    )
+    call()
+    first = call.read_back(2)
+    return halves[first : first + rows]
 
 
 def excess_bits(size: int, rows: int) -> int:
     """Count the bits of numbers below a size that do not fit beside row numbers."""
-    return max(0, _bits(size) + _bits(rows) - MOST_BITS)
+    return max(0, _bits(size) + _bits(rows) - PACKED_BITS)
 
 
 def _bits(numbers: int) -> int:
-    return max(0, numbers - 1).bit_length()
+    return max(1, (numbers - 1).bit_length())

@@ -7,10 +7,9 @@ blocks, takes longer here than the sort.
 import numpy as np
 
 from tiltpy.runtime.arrays.dtypes import I64Array, Times
-from tiltpy.runtime.ingest.packed_sort import MOST_BITS
 
 BLOCK_ROWS = 1 << 14
-NARROW_BITS = 32
+NARROW_BITS, WIDE_BITS = 32, 63
 COMPARED_ROWS = 256
 """Up to so many rows, comparisons take less time than packing."""
 
@@ -26,7 +25,7 @@ def order_block(times: Times) -> I64Array:
     least = times.min()
     bits = (rows - 1).bit_length()
     all_bits = (int(times.max()) - int(least)).bit_length() + bits
-    if all_bits > MOST_BITS:
+    if all_bits > WIDE_BITS:
         return times.argsort(kind="stable")
     packed: I64Array = times - least
     if all_bits <= NARROW_BITS:
