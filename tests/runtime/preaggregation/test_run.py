@@ -294,6 +294,33 @@ def test_a_key_that_the_sample_has_not_is_not_lost() -> None:
     assert found.num_rows == 901
 
 
+@pytest.mark.parametrize("sampled", [16, 1 << 12])
+def test_each_run_over_the_same_rows_has_states_of_its_own(sampled: int) -> None:
+    """The plan of the first run serves the others, unless it has not all keys."""
+    keys = np.full(9000, 7, np.int32)
+    keys[4500] = -1_000
+    values = np.ones(9000, np.int32)
+    frame = pa.table({"k": keys, "ts": np.arange(1, 9001), "x": values})
+    query = tilt.parse(COUNT).query
+    costs = PreaggregationCosts(sampled_rows=sampled)
+    rows = read_in_time_order(query.inputs[0], InputBinding(frame), query.unit, costs)
+    assert not isinstance(rows, str)
+    compiler = Compiler(query, CompileOptions(cache=False))
+    group = OutputGroup(query, compiler.compile_for)
+    options = RunOptions(costs=Costs(preaggregation=costs))
+    stamp = output_stamp({"x": rows.stamps}, query.unit)
+    found = [
+        fold_directly(group, rows, request, options).tables(stamp, "key")
+        for request in (EVERYTHING, Request(0, 20), EVERYTHING)
+    ]
+    first, part, last = (next(tables).to_arrow() for tables in found)
+    assert first.equals(last)
+    assert first.num_rows == 901
+    assert part.to_pydict() == {
+        "k": [-1000, 7, 7], "start": [0, 0, 10], "end": [20, 10, 20], "n": [0, 10, 10],
+    }  # fmt: skip
+
+
 def test_too_many_keys_are_grouped() -> None:
     frame = pa.table(
         {

@@ -42,7 +42,12 @@ from tiltpy.runtime.ingest.keys import Keys
 from tiltpy.runtime.preaggregation.finalize import PaneAggregate
 from tiltpy.runtime.preaggregation.pane_states import CodedKeys, Panes
 from tiltpy.runtime.preaggregation.part_states import OutputStates
-from tiltpy.runtime.preaggregation.run import Fold, FoldKernels, PreaggregatedRun
+from tiltpy.runtime.preaggregation.run import (
+    Fold,
+    FoldKernels,
+    PreaggregatedRun,
+    PreparedFold,
+)
 from tiltpy.runtime.preaggregation.time_ordered_rows import (
     TimeOrderedRows,
     read_in_time_order,
@@ -202,7 +207,8 @@ class _PartFolds:
             fold.panes.first - gap - 1, np.concatenate([ahead, edges[: stop + 1]])
         )
         fold = replace(fold, panes=panes)
-        matrices, cells = fold.fill(rows.buffer, NO_STRINGS, self.workers)
+        prepared = PreparedFold(fold, rows.buffer, NO_STRINGS)
+        matrices, cells = prepared.fill(rows, self.workers)
         definition = self.group.outputs[fold.name]
         events = PaneAggregate(
             matrices, cells, definition.tdom, definition.type, self.request

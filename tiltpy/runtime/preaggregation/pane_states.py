@@ -7,6 +7,7 @@ kernel visits the events in order of time and adds each to its key's state (see
 """
 
 from collections.abc import Callable, Mapping
+from copy import copy
 
 import numpy as np
 import pyarrow as pa
@@ -22,10 +23,10 @@ from tiltpy.lean_dataclass import dataclass
 from tiltpy.runtime.arrays.dictionary import Strings
 from tiltpy.runtime.arrays.distinct import distinct
 from tiltpy.runtime.arrays.dtypes import I64Array, Times
-from tiltpy.runtime.arrays.pool import ScratchArrays, allocate
+from tiltpy.runtime.arrays.pool import Array, ScratchArrays, allocate
 from tiltpy.runtime.arrays.snapshot_buffer import CACHE_BLOCK, SnapshotBuffer
 from tiltpy.runtime.execution.call_queue import CallQueue
-from tiltpy.runtime.execution.call_table import CallTable
+from tiltpy.runtime.execution.call_table import NO_ARRAYS, CallTable
 from tiltpy.runtime.execution.kernel import Kernel
 from tiltpy.runtime.execution.row_slices import RowSlices
 from tiltpy.runtime.execution.slot_map import OutputSlot
@@ -161,8 +162,13 @@ class Matrices:
         self.panes = panes
         self.strings = strings
         self.costs = costs
-        size = len(panes) * keys.count
-        self.arrays = tuple(allocate(kind, size) for kind in self.aggregation.states)
+        self.arrays: tuple[Array, ...] = ()
+
+    def allocated(self) -> "Matrices":
+        """Copy it with memory for the states."""
+        made, size = copy(self), len(self.panes) * self.keys.count
+        made.arrays = tuple(allocate(kind, size) for kind in self.aggregation.states)
+        return made
 
     @property
     def grid(self) -> TimeGrid:
@@ -174,25 +180,40 @@ class Matrices:
         (kind, *_), (entries, *_) = self.aggregation.states, self.arrays
         return entries.view(f"u{kind.bits // 8}")
 
-    def fill(self, fold: Kernel, workers: int) -> bool:
-        """Aggregate all rows; whether no key was out of the range.
+
+class FoldCalls:
+    """The calls that fold rows by key, prepared once: each run has its own states."""
+
+    def __init__(self, kernel: Kernel, matrices: Matrices) -> None:
+        self._matrices = matrices
+        edges = _edges(matrices)
+        numbers = {SlotKind.FIRST: edges[:-1], SlotKind.LAST: edges[1:]}
+        calls = PaneCalls(matrices, numbers, len(edges) - 1)
+        self._table = CallTable(kernel, calls, matrices.strings)
+        self._table.prepare()
+        self._states = [
+            (index, slot.column)
+            for index, slot in self._table.map.numbers
+            if slot.kind is SlotKind.STATES
+        ]
+
+    def run(self, workers: int) -> Matrices | None:
+        """Fold all rows; None if a key is out of the range.
 
         Each call has some panes, and threads share the calls out among themselves.
         """
-        edges = self._edges()
-        calls = PaneCalls(
-            self, {SlotKind.FIRST: edges[:-1], SlotKind.LAST: edges[1:]}, len(edges) - 1
-        )
-        table = CallTable(fold, calls, self.strings)
-        table.fill()
-        CallQueue([table], [ScratchArrays()] * min(workers, calls.count)).run()
-        return not table.column(SlotKind.LOST).any()
+        matrices, table = self._matrices.allocated(), self._table.renew(NO_ARRAYS)
+        for index, column in self._states:
+            table.slots[:, index] = address(matrices.arrays[column])
+        CallQueue([table], [ScratchArrays()] * min(workers, table.count)).run()
+        return None if table.column(SlotKind.LOST).any() else matrices
 
-    def _edges(self) -> I64Array:
-        """The panes with which calls begin that have about as many rows each."""
-        rows = self.panes.rows
-        wanted = np.arange(0, max(1, int(rows[-1])), self.costs.call_rows)
-        return distinct(np.append(rows[:-1].searchsorted(wanted), len(self.panes)))
+
+def _edges(matrices: Matrices) -> I64Array:
+    """The panes with which calls begin that have about as many rows each."""
+    rows = matrices.panes.rows
+    wanted = np.arange(0, max(1, int(rows[-1])), matrices.costs.call_rows)
+    return distinct(np.append(rows[:-1].searchsorted(wanted), len(matrices.panes)))
 
 
 class PaneCalls:
@@ -229,7 +250,8 @@ class PaneCalls:
         """Return what stands in a slot of keys, panes or states."""
         del name
         if kind is SlotKind.STATES:
-            return address(self._matrices.arrays[column])
+            arrays = self._matrices.arrays
+            return address(arrays[column]) if arrays else 0
         return self._numbers[kind]
 
     def rows_of(self, rows: RowCount, constant: int) -> int:

@@ -6,6 +6,7 @@ every pane. Otherwise rows are grouped by key (`keyed`), with the same results.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -14,6 +15,7 @@ import pyarrow as pa
 from tiltpy.abi.layouts import Layout, TimeLayout
 from tiltpy.abi.signature import PaneAggregation
 from tiltpy.costs import PreaggregationCosts
+from tiltpy.forks import cached_property
 from tiltpy.ir.nodes import CutWindow, Input, Query
 from tiltpy.lean_dataclass import dataclass
 from tiltpy.plan.nodes import Misfit, Refusal
@@ -32,6 +34,7 @@ from tiltpy.runtime.ingest.keys import Keys
 from tiltpy.runtime.preaggregation.finalize import PaneAggregate, PaneSnapshots
 from tiltpy.runtime.preaggregation.pane_states import (
     CodedKeys,
+    FoldCalls,
     Matrices,
     Panes,
     cut_panes,
@@ -142,33 +145,60 @@ def fold_directly(
     options: RunOptions,
 ) -> PreaggregatedRun:
     """Fold the rows of the only input of a query; `Misfit` if not."""
-    query, plan = (
-        group.query,
-        plan_folds(
-            group, rows, options.costs.preaggregation, forced=bool(options.preaggregate)
-        ),
-    )
+    query, costs = group.query, options.costs.preaggregation
+    plan = _plan_once(group, rows, costs, forced=bool(options.preaggregate))
     workers = options.workers or default_workers()
     aggregates = {}
-    for fold in plan.folds:
-        matrices, cells = fold.fill(plan.rows, plan.strings, workers)
-        definition = query.definition(fold.name)
-        assert definition is not None
+    for prepared in plan.prepared:
+        matrices, cells = prepared.fill(rows, workers)
+        name = prepared.fold.name
+        definition = group.outputs[name]
         tdom, of = definition.tdom, definition.type
-        aggregates[fold.name] = PaneAggregate(matrices, cells, tdom, of, request)
+        aggregates[name] = PaneAggregate(matrices, cells, tdom, of, request)
     if options.progress is not None:
         options.progress(1, 1)
     return PreaggregatedRun(query, rows.names, rows.stamps, plan.strings, aggregates)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Plan:
     """The folds of a query's outputs, and the rows with their strings encoded."""
 
-    layouts: Mapping[str, Layout]
-    rows: SnapshotBuffer
-    strings: Strings
-    folds: list["Fold"]
+    def __init__(
+        self,
+        layouts: Mapping[str, Layout],
+        rows: SnapshotBuffer,
+        strings: Strings,
+        folds: "list[Fold]",
+    ) -> None:
+        self.layouts = layouts
+        self.rows = rows
+        self.strings = strings
+        self.folds = folds
+
+    @cached_property
+    def prepared(self) -> "list[PreparedFold]":
+        """The folds with their calls, for any number of runs."""
+        return [PreparedFold(fold, self.rows, self.strings) for fold in self.folds]
+
+
+def _plan_once(
+    group: OutputGroup[FoldKernels],
+    rows: TimeOrderedRows,
+    costs: PreaggregationCosts,
+    *,
+    forced: bool,
+) -> Plan:
+    """Plan the folds, or return the last plan over these rows if it is alike.
+
+    Where strings are encoded for the query, nothing is remembered.
+    """
+    of = group, costs, forced
+    plan: Plan | None = rows.last_plan(of)
+    if plan is None:
+        plan = plan_folds(group, rows, costs, forced=forced)
+        if plan.rows is rows.buffer:
+            rows.remember(of, plan)
+    return plan
 
 
 def plan_folds(
@@ -216,7 +246,6 @@ class Fold:
     panes: Panes
     keys: CodedKeys
     most: int
-    rows: TimeOrderedRows
     kernels: FoldKernels
     costs: PreaggregationCosts
     wide: bool = False
@@ -258,32 +287,46 @@ class Fold:
         refusal = refuse_size(name, panes.longest, size, memory, facts, costs)
         if refusal is not None:
             raise Misfit(refusal.reason)
-        return Fold(name, aggregation, panes, keys, bound, rows, kernels, costs)
+        return Fold(name, aggregation, panes, keys, bound, kernels, costs)
 
     @property
     def narrow(self) -> bool:
         """Return whether counts in a pane are small."""
         return not self.wide and self.panes.longest < NARROW
 
-    def fill(
-        self, rows: SnapshotBuffer, strings: Strings, workers: int
-    ) -> tuple[Matrices, Kernel]:
-        """The states, and the kernel that makes cells of them.
+    def widened(self, rows: TimeOrderedRows) -> "Fold":
+        """Return the fold of all keys, where the sampled range has not all."""
+        rows.widen()
+        keys = _keys(self.aggregation, rows, self.most, len(self.panes))
+        return replace(self, keys=keys)
 
-        Where a key is out of the range that a sample has, all keys are looked at.
+
+class PreparedFold:
+    """A fold with its calls over rows, for any number of runs."""
+
+    def __init__(self, fold: Fold, rows: SnapshotBuffer, strings: Strings) -> None:
+        kernel, self._cells = fold.kernels.preaggregation_kernels(
+            fold.name, fold.keys.scalar, narrow=fold.narrow
+        )
+        self.fold = fold
+        self._rows = rows
+        self._strings = strings
+        matrices = Matrices(
+            kernel.signature, rows, fold.keys, fold.panes, strings, fold.costs
+        )
+        self._calls = FoldCalls(kernel, matrices)
+
+    def fill(self, rows: TimeOrderedRows, workers: int) -> tuple[Matrices, Kernel]:
+        """Make the states, and the kernel that makes cells of them.
+
+        Where a key is out of the range that a sample of the rows has, all keys are
+        looked at.
         """
-        keys = self.keys
-        while True:
-            fold, cells = self.kernels.preaggregation_kernels(
-                self.name, keys.scalar, narrow=self.narrow
-            )
-            matrices = Matrices(
-                fold.signature, rows, keys, self.panes, strings, self.costs
-            )
-            if matrices.fill(fold, workers):
-                return matrices, cells
-            self.rows.widen()
-            keys = _keys(self.aggregation, self.rows, self.most, len(self.panes))
+        matrices = self._calls.run(workers)
+        if matrices is not None:
+            return matrices, self._cells
+        wide = self.fold.widened(rows)
+        return PreparedFold(wide, self._rows, self._strings).fill(rows, workers)
 
 
 def _keys(
