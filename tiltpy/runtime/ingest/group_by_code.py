@@ -10,9 +10,9 @@ import numpy as np
 
 from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.lean_dataclass import dataclass
+from tiltpy.runtime.arrays.block_passes import cache_blocks
 from tiltpy.runtime.arrays.distinct import distinct
 from tiltpy.runtime.arrays.dtypes import I64Array
-from tiltpy.runtime.arrays.snapshot_buffer import cache_blocks
 from tiltpy.runtime.arrays.time_layout import shift_by_one
 from tiltpy.runtime.arrow.timestamps import find_disorder
 from tiltpy.runtime.concurrency.workers import map_portions
@@ -54,7 +54,7 @@ def group_rows(codes: Codes, size: int) -> GroupedRows:
     heads = _find_heads(codes, len(codes) // RUN)
     if heads is not None:
         return _group_runs(codes, heads)
-    if size <= MOST_COUNTED and size <= len(codes) < 1 << 32:
+    if size <= MOST_COUNTED and 2 * size <= len(codes) < 1 << 32:
         return _group_by_count(codes, size)
     if excess := excess_bits(size, len(codes)):
         return _group_by_two_sorts(codes, size, excess)
