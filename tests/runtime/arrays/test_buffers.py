@@ -9,12 +9,8 @@ from hypothesis import strategies as st
 
 from tiltpy import types as ty
 from tiltpy.abi.layouts import TimeLayout
-from tiltpy.runtime.arrays.snapshot_buffer import (
-    CACHE_BLOCK,
-    Column,
-    SnapshotBuffer,
-    pack_validity,
-)
+from tiltpy.runtime.arrays.block_passes import CACHE_BLOCK
+from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer, pack_validity
 from tiltpy.runtime.arrays.time_layout import find_period, lay_out
 
 Rows = list[tuple[int, int]]

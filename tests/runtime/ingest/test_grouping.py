@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from tiltpy.runtime.arrays.snapshot_buffer import CACHE_BLOCK
+from tiltpy.runtime.arrays.block_passes import CACHE_BLOCK
 from tiltpy.runtime.concurrency.offload import allow_threads
 from tiltpy.runtime.ingest.group_by_code import group_rows
 from tiltpy.runtime.ingest.packed_sort import fits_packed

@@ -3,11 +3,20 @@
 Temporaries of a block stay in the cache; what is found does not depend on portions.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
+from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.runtime.arrays.dtypes import BoolArray
-from tiltpy.runtime.arrays.snapshot_buffer import cache_blocks
 from tiltpy.runtime.concurrency.workers import map_portions
+
+CACHE_BLOCK = DEFAULT_COSTS.memory.cache_block
+"""Items of a temporary that stays in the cache."""
+
+
+def cache_blocks(rows: int, first: int = 0) -> Iterator[slice]:
+    """Split rows, from the `first` one on, into ranges of at most `CACHE_BLOCK`."""
+    for low in range(first, rows, CACHE_BLOCK):
+        yield slice(low, min(low + CACHE_BLOCK, rows))
 
 
 def for_each_block(work: Callable[[slice], object], rows: int) -> None:

@@ -4,28 +4,18 @@ The arrays are those `tiltpy.abi` documents. They may be views of Arrow memory, 
 owner numpy keeps alive; nobody writes to them once they stand in a buffer.
 """
 
-from collections.abc import Iterator
 from dataclasses import field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tiltpy.abi.layouts import Layout, TimeLayout
-from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.lean_dataclass import record
+from tiltpy.runtime.arrays.block_passes import CACHE_BLOCK, for_each_block
 from tiltpy.runtime.arrays.dictionary import Strings
 from tiltpy.runtime.arrays.dtypes import Bits, BoolArray, I64Array, Times
 from tiltpy.runtime.arrays.pool import allocate, dtype_of
 from tiltpy.types import ENDLESS, I64, MAX_TIME, Type, columns
-
-CACHE_BLOCK = DEFAULT_COSTS.memory.cache_block
-"""Items of a temporary that stays in the cache."""
-
-
-def cache_blocks(rows: int, first: int = 0) -> Iterator[slice]:
-    """Split rows, from the `first` one on, into ranges of at most `CACHE_BLOCK`."""
-    for low in range(first, rows, CACHE_BLOCK):
-        yield slice(low, min(low + CACHE_BLOCK, rows))
 
 
 @record(frozen=True, slots=True, eq=False)
@@ -299,13 +289,16 @@ def pack_validity(valid: NDArray[np.uint8] | BoolArray) -> Bits | None:
 
 
 def space_equally(start: int, period: int, count: int) -> Times:
-    """Make times from `start` on, `period` ticks apart, a cache block at a time."""
+    """Make times from `start` on, `period` ticks apart; threads share them."""
     if period > MAX_TIME:  # of the one row that is longer than any step of numpy's
         return np.array([start + i * period for i in range(count)], np.int64)
     times = allocate(I64, count).view(np.int64)
     steps = np.arange(min(count, CACHE_BLOCK), dtype=np.int64)
     steps *= period
-    for block in cache_blocks(count):
+
+    def space(block: slice) -> None:
         ticks = times[block]
         np.add(steps[: len(ticks)], start + block.start * period, out=ticks)
+
+    for_each_block(space, count)
     return times

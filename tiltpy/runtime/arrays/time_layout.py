@@ -12,15 +12,10 @@ every segment, and neighbours on the two sides of a break are not compared.
 import numpy as np
 
 from tiltpy.abi.layouts import TimeLayout
-from tiltpy.runtime.arrays.block_passes import any_block
+from tiltpy.runtime.arrays.block_passes import CACHE_BLOCK, any_block, cache_blocks
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
 from tiltpy.runtime.arrays.masks import is_any
-from tiltpy.runtime.arrays.snapshot_buffer import (
-    CACHE_BLOCK,
-    Column,
-    SnapshotBuffer,
-    cache_blocks,
-)
+from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
 from tiltpy.runtime.concurrency.workers import map_portions
 from tiltpy.types import MAX_OFFSET
 

@@ -10,8 +10,8 @@ import numpy as np
 from tiltpy.lean_dataclass import dataclass
 from tiltpy.routines.catalogue import COUNT_INVERSIONS, SPARE
 from tiltpy.routines.prepared_call import PreparedCall
+from tiltpy.runtime.arrays.block_passes import cache_blocks
 from tiltpy.runtime.arrays.dtypes import I64Array, Times
-from tiltpy.runtime.arrays.snapshot_buffer import cache_blocks
 from tiltpy.runtime.ingest.sorted_runs import SortedRuns
 
 

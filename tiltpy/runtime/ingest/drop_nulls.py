@@ -12,13 +12,9 @@ import numpy as np
 
 from tiltpy.abi.layouts import TimeLayout
 from tiltpy.costs import DEFAULT_COSTS
+from tiltpy.runtime.arrays.block_passes import CACHE_BLOCK
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array
-from tiltpy.runtime.arrays.snapshot_buffer import (
-    CACHE_BLOCK,
-    Column,
-    SnapshotBuffer,
-    pack_validity,
-)
+from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer, pack_validity
 from tiltpy.runtime.arrays.time_layout import lay_out
 from tiltpy.runtime.arrays.views import plain_array
 from tiltpy.runtime.ingest.group_by_code import offsets_of

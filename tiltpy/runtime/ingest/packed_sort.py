@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from tiltpy.lean_dataclass import dataclass
 from tiltpy.routines.catalogue import DIGIT_BITS, MOST_DIGITS, SORT_BY_DIGITS
 from tiltpy.routines.prepared_call import PreparedCall
-from tiltpy.runtime.arrays.block_passes import for_each_block
-from tiltpy.runtime.arrays.snapshot_buffer import CACHE_BLOCK, cache_blocks
+from tiltpy.runtime.arrays.block_passes import CACHE_BLOCK, cache_blocks, for_each_block
 from tiltpy.runtime.concurrency.workers import map_portions, map_shared, portions
 from tiltpy.runtime.ingest.place_rows import place_rows
 from tiltpy.runtime.ingest.row_order import RowOrder

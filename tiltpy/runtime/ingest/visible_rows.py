@@ -9,8 +9,9 @@ from dataclasses import replace
 import numpy as np
 
 from tiltpy.abi.layouts import TimeLayout
+from tiltpy.runtime.arrays.block_passes import cache_blocks
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
-from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer, cache_blocks
+from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrays.time_layout import (
     NO_BREAKS,
     Breaks,

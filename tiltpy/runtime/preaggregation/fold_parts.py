@@ -46,7 +46,7 @@ from tiltpy.runtime.preaggregation.run import (
     Fold,
     FoldKernels,
     PreaggregatedRun,
-    PreparedFold,
+    ReadyFold,
 )
 from tiltpy.runtime.preaggregation.time_ordered_rows import (
     TimeOrderedRows,
@@ -207,8 +207,8 @@ class _PartFolds:
             fold.panes.first - gap - 1, np.concatenate([ahead, edges[: stop + 1]])
         )
         fold = replace(fold, panes=panes)
-        prepared = PreparedFold(fold, rows.buffer, NO_STRINGS)
-        matrices, cells = prepared.fill(rows, self.workers)
+        ready = ReadyFold(fold, rows.buffer, NO_STRINGS)
+        matrices, cells = ready.fill(rows, self.workers)
         definition = self.group.outputs[fold.name]
         events = PaneAggregate(
             matrices, cells, definition.tdom, definition.type, self.request

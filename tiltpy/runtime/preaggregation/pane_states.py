@@ -20,11 +20,12 @@ from tiltpy.array_address import address
 from tiltpy.calendars import cell_numbers, cell_starts
 from tiltpy.costs import PreaggregationCosts
 from tiltpy.lean_dataclass import dataclass
+from tiltpy.runtime.arrays.block_passes import CACHE_BLOCK
 from tiltpy.runtime.arrays.dictionary import Strings
 from tiltpy.runtime.arrays.distinct import distinct
 from tiltpy.runtime.arrays.dtypes import I64Array, Times
 from tiltpy.runtime.arrays.pool import Array, ScratchArrays, allocate
-from tiltpy.runtime.arrays.snapshot_buffer import CACHE_BLOCK, SnapshotBuffer
+from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.execution.call_queue import CallQueue
 from tiltpy.runtime.execution.call_table import NO_ARRAYS, CallTable
 from tiltpy.runtime.execution.kernel import Kernel
@@ -164,7 +165,7 @@ class Matrices:
         self.costs = costs
         self.arrays: tuple[Array, ...] = ()
 
-    def allocated(self) -> "Matrices":
+    def allocate(self) -> "Matrices":
         """Copy it with memory for the states."""
         made, size = copy(self), len(self.panes) * self.keys.count
         made.arrays = tuple(allocate(kind, size) for kind in self.aggregation.states)
@@ -202,7 +203,7 @@ class FoldCalls:
 
         Each call has some panes, and threads share the calls out among themselves.
         """
-        matrices, table = self._matrices.allocated(), self._table.renew(NO_ARRAYS)
+        matrices, table = self._matrices.allocate(), self._table.renew(NO_ARRAYS)
         for index, column in self._states:
             table.slots[:, index] = address(matrices.arrays[column])
         CallQueue([table], [ScratchArrays()] * min(workers, table.count)).run()

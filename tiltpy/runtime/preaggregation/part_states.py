@@ -56,7 +56,7 @@ class OutputStates:
         panes = Panes(self.first, np.zeros(self.panes + 1, np.int64))
         matrices = Matrices(
             kernel.signature, rows, keys, panes, NO_STRINGS, self.fold.costs
-        ).allocated()
+        ).allocate()
         for number in range(len(aggregation.states)):
             size = self.panes * keys.count
             joined = matrices.arrays[number][:size].reshape(self.panes, keys.count)

@@ -149,9 +149,9 @@ def fold_directly(
     plan = _plan_once(group, rows, costs, forced=bool(options.preaggregate))
     workers = options.workers or default_workers()
     aggregates = {}
-    for prepared in plan.prepared:
-        matrices, cells = prepared.fill(rows, workers)
-        name = prepared.fold.name
+    for ready in plan.ready_folds:
+        matrices, cells = ready.fill(rows, workers)
+        name = ready.fold.name
         definition = group.outputs[name]
         tdom, of = definition.tdom, definition.type
         aggregates[name] = PaneAggregate(matrices, cells, tdom, of, request)
@@ -176,9 +176,9 @@ class Plan:
         self.folds = folds
 
     @cached_property
-    def prepared(self) -> "list[PreparedFold]":
+    def ready_folds(self) -> "list[ReadyFold]":
         """The folds with their calls, for any number of runs."""
-        return [PreparedFold(fold, self.rows, self.strings) for fold in self.folds]
+        return [ReadyFold(fold, self.rows, self.strings) for fold in self.folds]
 
 
 def _plan_once(
@@ -294,14 +294,14 @@ class Fold:
         """Return whether counts in a pane are small."""
         return not self.wide and self.panes.longest < NARROW
 
-    def widened(self, rows: TimeOrderedRows) -> "Fold":
+    def widen(self, rows: TimeOrderedRows) -> "Fold":
         """Return the fold of all keys, where the sampled range has not all."""
         rows.widen()
         keys = _keys(self.aggregation, rows, self.most, len(self.panes))
         return replace(self, keys=keys)
 
 
-class PreparedFold:
+class ReadyFold:
     """A fold with its calls over rows, for any number of runs."""
 
     def __init__(self, fold: Fold, rows: SnapshotBuffer, strings: Strings) -> None:
@@ -325,8 +325,8 @@ class PreparedFold:
         matrices = self._calls.run(workers)
         if matrices is not None:
             return matrices, self._cells
-        wide = self.fold.widened(rows)
-        return PreparedFold(wide, self._rows, self._strings).fill(rows, workers)
+        wide = self.fold.widen(rows)
+        return ReadyFold(wide, self._rows, self._strings).fill(rows, workers)
 
 
 def _keys(

@@ -6,8 +6,9 @@ output's unit is not the tick.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +27,8 @@ from tiltpy.runtime.execution.stitch import Piece
 from tiltpy.runtime.results.key_columns import KeyColumns, sort_by_time
 from tiltpy.runtime.results.keyed_bitmaps import KeyedBitmaps
 from tiltpy.types import ENDLESS, STRING, Scalar, Struct, Type, columns
+
+T = TypeVar("T")
 
 
 @record(frozen=True, slots=True, eq=False)
@@ -126,7 +129,7 @@ class TableFormat:
     def _table(self, rows: OutputRows) -> pa.Table:
         schema = self.schema(rows.key_fields())
         most = None if rows.keys is None else rows.keys.rows_per_chunk()
-        chunks_of_pieces = map_shared(
+        chunks_of_pieces = _map_pieces(
             lambda snapshots: list(self._chunks(snapshots, most)), rows.pieces
         )
         chunks = [chunk for chunks in chunks_of_pieces for chunk in chunks]
@@ -205,6 +208,19 @@ class TableFormat:
             return column_array(column, count, scalar)
         kind = output_type(scalar, self.stamp)
         return ticks_array(column, count, scalar, kind, self.name)
+
+
+def _map_pieces(
+    work: Callable[[Piece | KeyedBitmaps], T], pieces: Sequence[Piece | KeyedBitmaps]
+) -> list[T]:
+    """Map a function over pieces: threads share them, or the rows of one that is most.
+
+    What a run makes over sampled rows is one long piece between two seams.
+    """
+    sizes = [piece.n for piece in pieces]
+    if 2 * max(sizes, default=0) > sum(sizes):
+        return list(map(work, pieces))
+    return map_shared(work, pieces)
 
 
 def _are_rows(snapshots: Piece | KeyedBitmaps) -> bool:
