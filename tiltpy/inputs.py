@@ -11,6 +11,7 @@ from typing import Any, overload
 import numpy as np
 
 from tiltpy.argument_checks import check_argument
+from tiltpy.array_address import address
 from tiltpy.errors import TiltError
 from tiltpy.frontend.python import declarations
 from tiltpy.frontend.python.expressions import Expression
@@ -30,16 +31,20 @@ from tiltpy.time_literals import (
 from tiltpy.types import Unit
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class BoundInput(ABC):
     """Data that a user has bound, for any number of runs of any queries.
 
     It keeps a binding for each tick that queries have. That of Arrow's tables and
-    arrays remembers what the first run found, all else is read anew in each run.
+    arrays remembers what the first run found, all else is read anew in each run. The
+    last runs of which it is the first input are its `known_runs`.
     """
 
     _bindings: dict[Unit | None, InputBinding] = field(
         default_factory=dict, init=False, compare=False, repr=False
+    )
+    known_runs: list[Any] = field(
+        default_factory=list, init=False, compare=False, repr=False
     )
 
     def binding(self, unit: Unit | None) -> InputBinding:
@@ -53,6 +58,14 @@ class BoundInput(ABC):
         """Pickle the arguments of the user, without what was read of the frame."""
         arguments = (getattr(self, f.name) for f in fields(self) if f.init)
         return type(self), tuple(arguments)
+
+    @property
+    def memory(self) -> object:
+        """Describe the memory of data that kernels read where they lie; None of others.
+
+        While it is the same, so are the rows, whatever values they have.
+        """
+        return None
 
     @abstractmethod
     def _in_ticks(self, unit: Unit | None) -> InputBinding:
@@ -112,6 +125,14 @@ class BoundSamples(BoundInput):
     values: object
     start: Moment
     period: Length
+
+    @property
+    def memory(self) -> object:
+        """Describe where an array lies: its type and shape may be changed in place."""
+        values = self.values
+        if not isinstance(values, np.ndarray):
+            return None
+        return address(values), values.dtype, values.shape, values.strides
 
     def _in_ticks(self, unit: Unit | None) -> InputBinding:
         start = in_ticks("start", time_of, self.start, unit)

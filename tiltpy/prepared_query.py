@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING
@@ -10,13 +11,14 @@ from typing import TYPE_CHECKING
 from tiltpy.compiler.options import CompileOptions
 from tiltpy.compiler.output_selection import split_by_keys
 from tiltpy.compiler.query_kernels import Compiler
-from tiltpy.engines.local import bind_inputs, run_parts
-from tiltpy.errors import warn
+from tiltpy.engines.local import PlannedRun, bind_inputs, plan_parts, run_parts
 from tiltpy.inputs import BoundInput
 from tiltpy.ir.identity import identity
 from tiltpy.ir.nodes import Query
+from tiltpy.known_runs import RepeatableRun, warn_of_hidden_rows
 from tiltpy.passes.analyses.row_inputs import row_inputs
 from tiltpy.passes.separate_states import separate_states
+from tiltpy.plan.nodes import Misfit
 from tiltpy.run_arguments import Arguments
 from tiltpy.runtime.concurrency.offload import offload
 from tiltpy.runtime.execution.hidden_rows import HiddenRows
@@ -87,12 +89,14 @@ class PreparedQuery:
         order: Order,
         *,
         check_reductions: bool,
-    ) -> Result:
-        """Compute the outputs over frames, and warn of rows that are hidden."""
-        bindings = self.bind(frames)
-        hidden = self._hidden_rows(request)
+    ) -> tuple[Result, RepeatableRun | None]:
+        """Compute the outputs over frames, and warn of rows that are hidden.
 
-        def work() -> Result:
+        Returns the run as well if it can be made again over bound frames.
+        """
+        bindings = self.bind(frames)
+
+        def work() -> tuple[Result, PlannedRun]:
             if check_reductions:
                 from tiltpy.check_reductions import check_agreement  # noqa: PLC0415 - late
 
@@ -100,16 +104,28 @@ class PreparedQuery:
                     self.needed, bindings, allow_sort=options.allow_sort
                 )
                 check_agreement(self.needed, bound, request, options, self.options)
-            return run_parts(
-                self.needed, self._groups, bindings, request, options, order, hidden
-            )
+            while True:
+                hidden = self._hidden_rows(request)
+                plan = plan_parts(
+                    self.needed, self._groups, bindings, request, options, hidden
+                )
+                with suppress(Misfit):  # of a fold: the next plan knows all keys
+                    return plan.run(order), plan
 
-        quick = not check_reductions and reads_quickly(
-            self.needed, bindings, options.costs.run, allow_sort=options.allow_sort
-        )
-        result = work() if quick else offload(work, options.progress)
-        _warn(hidden)
-        return result
+        quick = not check_reductions and self._reads_quickly(bindings, options)
+        result, plan = work() if quick else offload(work, options.progress)
+        warn_of_hidden_rows(plan.hidden)
+        if options.progress is not None or not _is_kept(plan, bindings):
+            return result, None
+        quick = self._reads_quickly(bindings, options)
+        return result, RepeatableRun(plan, order, quick)
+
+    def _reads_quickly(
+        self, bindings: Mapping[str, InputBinding], options: RunOptions
+    ) -> bool:
+        """Return whether all inputs are surely read soon."""
+        costs, allow_sort = options.costs.run, options.allow_sort
+        return reads_quickly(self.needed, bindings, costs, allow_sort=allow_sort)
 
     def evaluate(
         self, frames: Mapping[str, object], request: Request, options: RunOptions
@@ -187,14 +203,17 @@ class PreparedQuery:
         return HiddenRows(self.needed, self._find_row_inputs, request)
 
 
-def _warn(hidden: HiddenRows) -> None:
-    """Warn of rows that are hidden, if there are any."""
-    message = hidden.message()
-    if message is not None:
-        warn(message)
+def _is_kept(plan: PlannedRun, bindings: Mapping[str, InputBinding]) -> bool:
+    """Tell whether runs over the same frames would read the rows of a plan."""
+    return all(
+        binding.keeps(plan.inputs[name])
+        if name in plan.inputs
+        else binding.is_immutable
+        for name, binding in bindings.items()
+    )
 
 
 def _warn_at_end(results: Iterator[Result], hidden: HiddenRows) -> Iterator[Result]:
     """Yield the results, and warn after the last, at the line that asked for it."""
     yield from results
-    _warn(hidden)
+    warn_of_hidden_rows(hidden)

@@ -298,7 +298,7 @@ def test_long_files_are_read_piece_by_piece(
         expected = query.run(x=table).to_arrow()
         with default_span_costs(file_rows=1), monkeypatch.context() as patch:
             if not disorder:
-                patch.setattr("tiltpy.prepared_query.run_parts", None)
+                patch.setattr("tiltpy.prepared_query.plan_parts", None)
             code = main(
                 ["run", str(source), "--input", f"{path}", "--output", f"{target}"]
             )

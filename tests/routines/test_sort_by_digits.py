@@ -1,4 +1,4 @@
-"""Numbers are sorted stably by their highest digits; the lower bits stay as they are."""
+"""Numbers are sorted stably by their highest digits."""
 
 import hypothesis.strategies as st
 import numpy as np

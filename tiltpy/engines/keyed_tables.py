@@ -1,6 +1,6 @@
 """Runs over tables with outputs by key: by groups of rows, or folded as they come."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
 from tiltpy.engines.keyed_engine import (
@@ -11,9 +11,11 @@ from tiltpy.engines.keyed_engine import (
 )
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Query
+from tiltpy.lean_dataclass import record
 from tiltpy.plan.nodes import Misfit
 from tiltpy.runtime.arrays.arrow_pool import are_arrow_pages_reused
 from tiltpy.runtime.arrow.parquet_scan import ParquetScan
+from tiltpy.runtime.arrow.timestamps import OutputStamp
 from tiltpy.runtime.execution.kernel import Kernels
 from tiltpy.runtime.execution.output_group import OutputGroup
 from tiltpy.runtime.execution.run_options import RunOptions
@@ -24,26 +26,47 @@ from tiltpy.runtime.ingest.read_input import InputRows
 from tiltpy.runtime.keyed.keyed_run import KeyedRun
 from tiltpy.runtime.preaggregation.fold_parts import fold_in_parts
 from tiltpy.runtime.preaggregation.run import (
+    DirectFolds,
     FoldKernels,
     PreaggregatedRun,
-    fold_directly,
     only_input,
 )
 from tiltpy.runtime.preaggregation.time_ordered_rows import read_in_time_order
 from tiltpy.runtime.results.key_columns import Order
+from tiltpy.runtime.results.output_table import OutputTable
 
 
-def fold_rows(
+@record(frozen=True, slots=True, eq=False)
+class PlannedByKey:
+    """Outputs by key, planned over groups of rows."""
+
+    group: OutputGroup[Kernels]
+    options: RunOptions
+    plan: KeyedRun
+
+    def tables(
+        self, stamp: OutputStamp, order: Order, workers: int
+    ) -> Iterator[OutputTable]:
+        """Compute the outputs, and make a table of each."""
+        run = self.plan
+        announce(run, Announcement(self.group.query, self.options.costs.run))
+        evaluation = KeyedEvaluation(run.run(), run.keys, None, run.strings, order)
+        for name, of in self.group.types.items():
+            yield evaluation.table(name, of, stamp, workers)
+
+
+def plan_folds_of(
     group: OutputGroup[FoldKernels],
     bindings: Mapping[str, InputBinding],
     request: Request,
     options: RunOptions,
     *,
     alone: bool = False,
-) -> PreaggregatedRun | None:
-    """Compute the outputs of a group without grouping any rows, where that can be.
+) -> PreaggregatedRun | DirectFolds | None:
+    """Plan the outputs of a group without grouping any rows, where that can be.
 
-    `alone`: nothing else is computed from these rows.
+    `alone`: nothing else is computed from these rows. Then those of a file are read and
+    folded part by part, at once.
     """
     declared = only_input(group.query)
     if declared is None or options.preaggregate is False:
@@ -57,17 +80,9 @@ def fold_rows(
     if isinstance(rows, str):
         return None
     try:
-        return fold_directly(group, rows, request, options)
+        return DirectFolds(group, rows, request, options)
     except Misfit:
         return None
-
-
-def evaluate(
-    run: KeyedRun, announcement: Announcement, order: Order
-) -> KeyedEvaluation:
-    """Compute the outputs of a planned run over their whole domains."""
-    announce(run, announcement)
-    return KeyedEvaluation(run.run(), run.keys, None, run.strings, order)
 
 
 def plan(
@@ -75,9 +90,10 @@ def plan(
     inputs: Mapping[str, InputRows],
     request: Request,
     options: RunOptions,
-) -> KeyedRun:
-    """Plan a run of a group; nothing is computed."""
-    return KeyedEngine(group, request, options).plan(_rows(group.query, inputs))
+) -> PlannedByKey:
+    """Plan a run of a group by key; nothing is computed."""
+    rows = _rows(group.query, inputs)
+    return PlannedByKey(group, options, KeyedEngine(group, request, options).plan(rows))
 
 
 def _rows(query: Query, inputs: Mapping[str, InputRows]) -> dict[str, Rows]:

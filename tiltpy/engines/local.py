@@ -1,13 +1,16 @@
-"""The engine over tables: reads the inputs and computes all outputs at once."""
+"""The engine over tables: reads the inputs and computes all outputs at once.
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
-from weakref import WeakKeyDictionary, ref
+What follows from the rows that are bound is planned (`plan_parts`), and can be run
+again and again: a plan depends on no values that a run computes.
+"""
 
-from tiltpy.engines.engine import Engine, Evaluation
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from tiltpy.engines.engine import Engine
 from tiltpy.ir.nodes import Query
-from tiltpy.lean_dataclass import dataclass
+from tiltpy.lean_dataclass import record
+from tiltpy.plan.nodes import Misfit
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrow.timestamps import OutputStamp, StampType, output_stamp
 from tiltpy.runtime.concurrency.offload import allow_threads
@@ -27,9 +30,69 @@ from tiltpy.runtime.results.windows import Grid, IntervalGrid
 from tiltpy.types import TDom
 
 if TYPE_CHECKING:
-    from tiltpy.engines.keyed_engine import KeyedEvaluation
-    from tiltpy.runtime.keyed.keyed_run import KeyedRun
-    from tiltpy.runtime.preaggregation.run import FoldKernels, PreaggregatedRun
+    from tiltpy.engines.keyed_tables import PlannedByKey
+    from tiltpy.runtime.preaggregation.run import FoldKernels
+
+
+class PlannedPart(Protocol):
+    """Outputs that have the same keys, planned over their rows."""
+
+    def tables(
+        self, stamp: OutputStamp, order: Order, workers: int
+    ) -> Iterator[OutputTable]:
+        """Compute the outputs, and make a table of each."""
+
+
+@record(frozen=True, slots=True, eq=False)
+class PlannedRun:
+    """A run over bound rows, planned; several threads may make it at once.
+
+    `inputs` are the rows that are not folded as they come.
+    """
+
+    query: Query
+    parts: Sequence[PlannedPart]
+    inputs: Mapping[str, InputRows]
+    stamp: OutputStamp
+    grids: Mapping[str, Grid]
+    options: RunOptions
+    hidden: HiddenRows | None
+
+    def run(self, order: Order = "key") -> Result:
+        """Compute the outputs; `Misfit` if the sampled keys of a fold were not all.
+
+        Another plan over these rows knows better.
+        """
+        workers = self.options.workers or default_workers()
+        with allow_threads(workers):
+            tables: dict[str, OutputTable] = {}
+            for part in self.parts:
+                for table in part.tables(self.stamp, order, workers):
+                    tables[table.name] = table
+                    table.grid = self.grids.get(table.name)
+            return Result([tables[name] for name in self.query.outputs])
+
+
+@record(frozen=True, slots=True, eq=False)
+class PlannedByTime:
+    """Outputs without keys, planned over time."""
+
+    group: OutputGroup[Kernels]
+    request: Request
+    options: RunOptions
+    rows: Mapping[str, SnapshotBuffer]
+    plan: TimeRun
+
+    def tables(
+        self, stamp: OutputStamp, order: Order, workers: int
+    ) -> Iterator[OutputTable]:
+        """Compute the outputs, and make a table of each; they have one order."""
+        del order
+        announcement = Announcement(self.group.query, self.options.costs.run)
+        engine = Engine(self.group, self.request, self.options, announcement)
+        evaluation = engine.evaluate(None, self.rows, plan=self.plan)
+        for name, of in self.group.types.items():
+            yield evaluation.table(name, of, stamp, workers)
 
 
 def bind_inputs(
@@ -59,42 +122,56 @@ def run_parts(
     request: Request,
     options: RunOptions,
     order: Order = "key",
-    hidden: HiddenRows | None = None,
 ) -> Result:
-    """Compute the outputs of a query, those of each set of keys by themselves.
+    """Compute the outputs of a query, those of each set of keys by themselves."""
+    while True:
+        try:
+            return plan_parts(query, parts, bindings, request, options).run(order)
+        except Misfit:  # the plan was made of a sample: now all keys are known
+            continue
 
-    `hidden` counts the rows that no output for each row shows. Workers share what is
-    done over all rows of an input, too.
-    """
-    with allow_threads(options.workers or default_workers()):
-        return _run_parts(query, parts, bindings, request, options, order, hidden)
 
-
-def _run_parts(
+def plan_parts(
     query: Query,
     parts: "Sequence[OutputGroup[FoldKernels]]",
     bindings: Mapping[str, InputBinding],
     request: Request,
     options: RunOptions,
-    order: Order,
+    hidden: HiddenRows | None = None,
+) -> PlannedRun:
+    """Plan the outputs of a query, those of each set of keys by themselves.
+
+    `hidden` counts the rows that no output for each row shows. Workers share what is
+    done over all rows of an input.
+    """
+    with allow_threads(options.workers or default_workers()):
+        return _plan_parts(query, parts, bindings, request, options, hidden)
+
+
+def _plan_parts(
+    query: Query,
+    parts: "Sequence[OutputGroup[FoldKernels]]",
+    bindings: Mapping[str, InputBinding],
+    request: Request,
+    options: RunOptions,
     hidden: HiddenRows | None,
-) -> Result:
-    direct: dict[OutputGroup[FoldKernels], PreaggregatedRun] = {}
+) -> PlannedRun:
+    folds: dict[OutputGroup[FoldKernels], PlannedPart] = {}
     stamps: dict[str, StampType] = {}
     grouped: set[str] = set()
     for group in parts:
-        folded = None
+        fold = None
         if group.is_keyed:
             from tiltpy.engines import keyed_tables  # noqa: PLC0415 - late
 
-            folded = keyed_tables.fold_rows(
+            fold = keyed_tables.plan_folds_of(
                 group, bindings, request, options, alone=len(parts) == 1
             )
-        if folded is None:
+        if fold is None:
             grouped |= group.inputs
         else:
-            direct[group] = folded
-            stamps[folded.rows_of] = folded.stamps
+            folds[group] = fold
+            stamps[fold.rows_of] = fold.stamps
     bound = bind_inputs(
         query,
         bindings,
@@ -105,21 +182,18 @@ def _run_parts(
         stamps[name] = rows.stamps
         if hidden is not None:
             hidden.add(name, rows.buffer, rows.groups)
+    planned = [
+        folds[group] if group in folds else plan_group(group, bound, request, options)
+        for group in parts
+    ]
+    grids = {
+        name: find_grid(definition.tdom, query, request, bindings, bound)
+        for group in parts
+        for name, definition in group.outputs.items()
+        if definition.tdom.rows is None
+    }
     stamp = output_stamp(stamps, query.unit)
-    tables: dict[str, OutputTable] = {}
-    made: Iterable[OutputTable]
-    for group in parts:
-        if group in direct:
-            workers = options.workers or default_workers()
-            made = direct[group].tables(stamp, order, workers)
-        else:
-            made = _run(group, bound, request, options, order, stamp)
-        for table in made:
-            tables[table.name] = table
-            tdom = group.outputs[table.name].tdom
-            if tdom.rows is None:
-                table.grid = find_grid(tdom, query, request, bindings, bound)
-    return Result([tables[name] for name in query.outputs])
+    return PlannedRun(query, planned, bound, stamp, grids, options, hidden)
 
 
 def find_grid(
@@ -157,129 +231,22 @@ def run(
     if stamp is None:
         stamps = {name: rows.stamps for name, rows in inputs.items()}
         stamp = output_stamp(stamps, group.query.unit)
-    return Result(_run(group, inputs, request, options, order, stamp))
-
-
-def _run(
-    group: OutputGroup[Kernels],
-    inputs: Mapping[str, InputRows],
-    request: Request,
-    options: RunOptions,
-    order: Order,
-    stamp: OutputStamp,
-) -> list[OutputTable]:
-    announcement = Announcement(group.query, options.costs.run)
-    evaluation: Evaluation | KeyedEvaluation
-    rows = _rows(group.query, inputs)
-    if group.is_keyed:
-        from tiltpy.engines import keyed_tables  # noqa: PLC0415 - late
-
-        plan_keys = partial(keyed_tables.plan, group, inputs, request, options)
-        keyed_run = _plan_once(group, inputs, rows, request, options, plan_keys)
-        evaluation = keyed_tables.evaluate(keyed_run, announcement, order)
-    else:
-        engine = Engine(group, request, options, announcement)
-        plan = partial(engine.plan, None, rows)
-        time_run = _plan_once(group, inputs, rows, request, options, plan)
-        evaluation = engine.evaluate(None, rows, plan=time_run)
     workers = options.workers or default_workers()
-    return [
-        evaluation.table(name, of, stamp, workers) for name, of in group.types.items()
-    ]
+    part = plan_group(group, inputs, request, options)
+    return Result(list(part.tables(stamp, order, workers)))
 
 
-class _Plan(Protocol):
-    """A run that can be made again and again, by several threads at once."""
-
-    @property
-    def rows(self) -> Mapping[str, SnapshotBuffer]:
-        """The rows that it reads."""
-
-
-P = TypeVar("P", bound=_Plan)
-
-
-@dataclass(frozen=True, slots=True)
-class _LastPlan(Generic[P]):
-    """The plan of the last run over some rows, and of what.
-
-    `others` are the rows of its inputs but the first, which drop the plan when they go.
-    """
-
-    group: OutputGroup[Kernels]
-    request: Request
-    options: RunOptions
-    run: P
-    others: tuple[ref[InputRows], ...]
-
-    def is_of(
-        self,
-        group: OutputGroup[Kernels],
-        request: Request,
-        options: RunOptions,
-        others: Sequence[InputRows],
-    ) -> bool:
-        """Tell whether it is the plan of a run like this."""
-        if self.group is not group or len(self.others) != len(others):
-            return False
-        if not all(
-            one() is rows for one, rows in zip(self.others, others, strict=True)
-        ):
-            return False
-        return self.request == request and self.options == options
-
-
-_LAST_PLANS: WeakKeyDictionary[InputRows, _LastPlan[Any]] = WeakKeyDictionary()
-"""Plans by the rows of their first input."""
-
-
-def _plan_once(
-    group: OutputGroup[Kernels],
-    inputs: Mapping[str, InputRows],
-    rows: Mapping[str, SnapshotBuffer],
-    request: Request,
-    options: RunOptions,
-    plan: Callable[[], P],
-) -> P:
-    """Plan a run, or return the plan of the last one over bound rows if it is alike."""
-    if not rows or options.progress is not None:
-        return plan()
-    first, *others = [inputs[name] for name in rows]
-    last: _LastPlan[P] | None = _LAST_PLANS.get(first)
-    if last is not None and last.is_of(group, request, options, others):
-        return last.run
-    run = plan()
-    if all(_reads(run.rows[name], buffer) for name, buffer in rows.items()):
-        place = ref(first)
-
-        def drop(_: ref[InputRows]) -> None:
-            known = place()
-            if known is not None:
-                _LAST_PLANS.pop(known, None)
-
-        known = tuple(ref(each, drop) for each in others)
-        _LAST_PLANS[first] = _LastPlan(group, request, options, run, known)
-    return run
-
-
-def _reads(read: SnapshotBuffer, buffer: SnapshotBuffer) -> bool:
-    """Tell whether a run reads the rows of a buffer, and no codes of strings beside."""
-    return read is buffer or read in (buffer.without_hidden or ())
-
-
-def plan_bound(
+def plan_group(
     group: OutputGroup[Kernels],
     inputs: Mapping[str, InputRows],
     request: Request,
     options: RunOptions,
-) -> "KeyedRun | TimeRun":
+) -> "PlannedByTime | PlannedByKey":
     """Plan a run of a group over its bound inputs; nothing is computed."""
     if group.is_keyed:
         from tiltpy.engines import keyed_tables  # noqa: PLC0415 - late
 
         return keyed_tables.plan(group, inputs, request, options)
-    return Engine(group, request, options).plan(None, _rows(group.query, inputs))
-
-
-def _rows(query: Query, inputs: Mapping[str, InputRows]) -> dict[str, SnapshotBuffer]:
-    return {declared.name: inputs[declared.name].buffer for declared in query.inputs}
+    rows = {each.name: inputs[each.name].buffer for each in group.query.inputs}
+    plan = Engine(group, request, options).plan(None, rows)
+    return PlannedByTime(group, request, options, rows, plan)

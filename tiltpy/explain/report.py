@@ -6,7 +6,7 @@ from functools import partial
 from tiltpy.abi.layouts import Layout, SamplingGrid
 from tiltpy.compiler.query_kernels import Compiler
 from tiltpy.costs import Costs
-from tiltpy.engines.local import bind_inputs, plan_bound
+from tiltpy.engines.local import bind_inputs, plan_group
 from tiltpy.explain.stages import DEFAULT_LAYOUT, explain, explain_preaggregation
 from tiltpy.ir.nodes import Query
 from tiltpy.lean_dataclass import dataclass
@@ -98,7 +98,7 @@ def _explain_outputs(
     run = None
     if not isinstance(folds, list) and not bounded:
         options = RunOptions(costs=compiler.options.costs)
-        run = plan_bound(group, data.rows, Request(), options)
+        run = plan_group(group, data.rows, Request(), options).plan
     compiled = compiler.compile_for(layouts)
     return explain(query, compiled, grids, folds, run, hiding, llvm=llvm, asm=asm)
 

@@ -47,10 +47,8 @@ def test_a_bound_table_is_read_once_for_each_way_to_read_it(
     assert len(reads) == 2
 
 
-@pytest.mark.parametrize(("kind", "times"), [("arrow", 1), ("numpy", 3)])
-def test_arrays_that_cannot_change_are_read_once(
-    kind: str, times: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("kind", ["arrow", "numpy"])
+def test_arrays_are_laid_out_once(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[object] = []
     read = share_samples
 
@@ -64,7 +62,7 @@ def test_arrays_that_cannot_change_are_read_once(
     query = tilt.parse("input x : f64\n~o[t] = ~x[t] + 1")
     for _ in range(3):
         assert query.run(x=bound).to_arrow()["o"].to_pylist() == [2.0, 3.0, 4.0]
-    assert len(found) == times
+    assert len(found) == 1
 
 
 def test_what_was_found_in_one_tick_is_not_taken_for_another() -> None:

@@ -60,6 +60,13 @@ class InputBinding:
         """Return whether the frame cannot change, so that several runs may share it."""
         return isinstance(self.frame, IMMUTABLE)
 
+    def keeps(self, rows: object) -> bool:
+        """Tell whether all runs share some rows that were read of the frame.
+
+        So they do if it cannot change, or if kernels read the rows where they lie.
+        """
+        return self.is_immutable or any(view is rows for view in self.views.values())
+
     def for_run(self) -> "InputBinding":
         """Return the binding for one run: of a frame that may change, a new one."""
         return self if self.is_immutable else replace(self)

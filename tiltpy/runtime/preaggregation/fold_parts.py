@@ -207,11 +207,12 @@ class _PartFolds:
             fold.panes.first - gap - 1, np.concatenate([ahead, edges[: stop + 1]])
         )
         fold = replace(fold, panes=panes)
-        ready = ReadyFold(fold, rows.buffer, NO_STRINGS)
-        matrices, cells = ready.fill(rows, self.workers)
+        ready, matrices = ReadyFold(fold, rows.buffer, NO_STRINGS).fill(
+            rows, self.workers
+        )
         definition = self.group.outputs[fold.name]
         events = PaneAggregate(
-            matrices, cells, definition.tdom, definition.type, self.request
+            matrices, ready.cells, definition.tdom, definition.type, self.request
         ).events()
         if len(events.keys) * self.costs.rows_per_key > rows.buffer.n:
             raise Misfit(f"~{self.declared.name} has many keys in each part")
@@ -223,7 +224,7 @@ class _PartFolds:
             for array in matrices.arrays
         ]
         output.nothing = tuple(array[0, 0] for array in states)
-        output.cells = cells
+        output.cells = ready.cells
         output.add(
             len(panes) - 1,
             codes,

@@ -15,7 +15,6 @@ import pyarrow as pa
 from tiltpy.abi.layouts import Layout, TimeLayout
 from tiltpy.abi.signature import PaneAggregation
 from tiltpy.costs import PreaggregationCosts
-from tiltpy.forks import cached_property
 from tiltpy.ir.nodes import CutWindow, Input, Query
 from tiltpy.lean_dataclass import dataclass
 from tiltpy.plan.nodes import Misfit, Refusal
@@ -138,67 +137,72 @@ def _piece(snapshots: PaneSnapshots) -> SnapshotBuffer:
     )
 
 
-def fold_directly(
-    group: OutputGroup[FoldKernels],
-    rows: TimeOrderedRows,
-    request: Request,
-    options: RunOptions,
-) -> PreaggregatedRun:
-    """Fold the rows of the only input of a query; `Misfit` if not."""
-    query, costs = group.query, options.costs.preaggregation
-    plan = _plan_once(group, rows, costs, forced=bool(options.preaggregate))
-    workers = options.workers or default_workers()
-    aggregates = {}
-    for ready in plan.ready_folds:
-        matrices, cells = ready.fill(rows, workers)
-        name = ready.fold.name
-        definition = group.outputs[name]
-        tdom, of = definition.tdom, definition.type
-        aggregates[name] = PaneAggregate(matrices, cells, tdom, of, request)
-    if options.progress is not None:
-        options.progress(1, 1)
-    return PreaggregatedRun(query, rows.names, rows.stamps, plan.strings, aggregates)
+class DirectFolds:
+    """The outputs of a query over the rows of its only input, folded in each run.
 
-
-class Plan:
-    """The folds of a query's outputs, and the rows with their strings encoded."""
+    `Misfit` where they cannot be planned, or where the keys that a run meets, and a
+    sample has not, are too many.
+    """
 
     def __init__(
         self,
-        layouts: Mapping[str, Layout],
-        rows: SnapshotBuffer,
-        strings: Strings,
-        folds: "list[Fold]",
+        group: OutputGroup[FoldKernels],
+        rows: TimeOrderedRows,
+        request: Request,
+        options: RunOptions,
     ) -> None:
-        self.layouts = layouts
-        self.rows = rows
-        self.strings = strings
-        self.folds = folds
+        plan = plan_folds(
+            group, rows, options.costs.preaggregation, forced=bool(options.preaggregate)
+        )
+        self._group = group
+        self._rows = rows
+        self._request = request
+        self._options = options
+        self._strings = plan.strings
+        self._folds = [ReadyFold(each, plan.rows, plan.strings) for each in plan.folds]
 
-    @cached_property
-    def ready_folds(self) -> "list[ReadyFold]":
-        """The folds with their calls, for any number of runs."""
-        return [ReadyFold(fold, self.rows, self.strings) for fold in self.folds]
+    @property
+    def rows_of(self) -> str:
+        """The input that the rows are of."""
+        return self._group.query.inputs[0].name
+
+    @property
+    def stamps(self) -> StampType:
+        """The kind of times of the rows."""
+        return self._rows.stamps
+
+    def run(self) -> PreaggregatedRun:
+        """Fold the rows."""
+        options = self._options
+        workers = options.workers or default_workers()
+        folded = {}
+        for number, ready in enumerate(self._folds):
+            fold, matrices = ready.fill(self._rows, workers)
+            self._folds[number] = fold
+            definition = self._group.outputs[fold.name]
+            folded[fold.name] = PaneAggregate(
+                matrices, fold.cells, definition.tdom, definition.type, self._request
+            )
+        if options.progress is not None:
+            options.progress(1, 1)
+        rows, query = self._rows, self._group.query
+        return PreaggregatedRun(query, rows.names, rows.stamps, self._strings, folded)
+
+    def tables(
+        self, stamp: OutputStamp, order: Order, workers: int
+    ) -> Iterator[OutputTable]:
+        """Fold the rows, and make a table of each output."""
+        return self.run().tables(stamp, order, workers)
 
 
-def _plan_once(
-    group: OutputGroup[FoldKernels],
-    rows: TimeOrderedRows,
-    costs: PreaggregationCosts,
-    *,
-    forced: bool,
-) -> Plan:
-    """Plan the folds, or return the last plan over these rows if it is alike.
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """The folds of a query's outputs, and the rows with their strings encoded."""
 
-    Where strings are encoded for the query, nothing is remembered.
-    """
-    of = group, costs, forced
-    plan: Plan | None = rows.last_plan(of)
-    if plan is None:
-        plan = plan_folds(group, rows, costs, forced=forced)
-        if plan.rows is rows.buffer:
-            rows.remember(of, plan)
-    return plan
+    layouts: Mapping[str, Layout]
+    rows: SnapshotBuffer
+    strings: Strings
+    folds: list["Fold"]
 
 
 def plan_folds(
@@ -302,13 +306,17 @@ class Fold:
 
 
 class ReadyFold:
-    """A fold with its calls over rows, for any number of runs."""
+    """A fold with its calls over rows, for any number of runs.
+
+    `cells` is the kernel that makes cells of its states.
+    """
 
     def __init__(self, fold: Fold, rows: SnapshotBuffer, strings: Strings) -> None:
-        kernel, self._cells = fold.kernels.preaggregation_kernels(
+        kernel, self.cells = fold.kernels.preaggregation_kernels(
             fold.name, fold.keys.scalar, narrow=fold.narrow
         )
-        self.fold = fold
+        self.name = fold.name
+        self._fold = fold
         self._rows = rows
         self._strings = strings
         matrices = Matrices(
@@ -316,16 +324,15 @@ class ReadyFold:
         )
         self._calls = FoldCalls(kernel, matrices)
 
-    def fill(self, rows: TimeOrderedRows, workers: int) -> tuple[Matrices, Kernel]:
-        """Make the states, and the kernel that makes cells of them.
+    def fill(self, rows: TimeOrderedRows, workers: int) -> tuple["ReadyFold", Matrices]:
+        """Make the states, and return them with the fold that has all keys.
 
-        Where a key is out of the range that a sample of the rows has, all keys are
-        looked at.
+        It is another one if a key is out of the range that a sample of the rows has.
         """
         matrices = self._calls.run(workers)
         if matrices is not None:
-            return matrices, self._cells
-        wide = self.fold.widen(rows)
+            return self, matrices
+        wide = self._fold.widen(rows)
         return ReadyFold(wide, self._rows, self._strings).fill(rows, workers)
 
 

@@ -6,7 +6,6 @@ the sample missed a key.
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -55,16 +54,6 @@ class TimeOrderedRows:
         self._read_keys = keyed
         self._sampled = sampled
         self._range: tuple[int, int] | None = None
-        self._last_plan: tuple[object, Any] | None = None
-
-    def remember(self, of: object, plan: object) -> None:
-        """Remember the last plan over these rows and their keys, and of what it is."""
-        self._last_plan = of, plan
-
-    def last_plan(self, of: object) -> Any:
-        """Return the last plan if it is of the same; None if not."""
-        known = self._last_plan
-        return known[1] if known is not None and known[0] == of else None
 
     @cached_property
     def columns(self) -> tuple[pa.Array, ...]:
@@ -100,7 +89,6 @@ class TimeOrderedRows:
         assert self._plain is not None
         bounds = pc.min_max(self._plain)
         self._range = bounds["min"].as_py(), bounds["max"].as_py()
-        self._last_plan = None
 
     @cached_property
     def _codes(self) -> KeyCodes:

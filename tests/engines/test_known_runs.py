@@ -1,15 +1,20 @@
-"""Runs over bound rows that take over the plan of the run before."""
+"""Runs over bound rows that take over the plan of one before that was alike."""
 
 import gc
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from typing import Any
+from unittest.mock import patch
+from weakref import ref
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
 import tiltpy as tilt
-from tiltpy.engines import local
+from tiltpy import prepared_query
+from tiltpy.engines.local import plan_parts
 
 KEYED = "input x by k : f64 time ts point\n~out[t] = mean(~x[t-20 : t])"
 TOTAL = "input x : f64 time ts point\n~out[t] = ~x[t] != φ ? sum(~x[-∞ : t]) : φ"
@@ -51,14 +56,13 @@ def test_threads_run_one_plan_by_key() -> None:
 
 @pytest.mark.parametrize("keys", [3, 4000])
 def test_a_plan_by_key_goes_with_its_rows(keys: int) -> None:
-    gc.collect()
-    before = len(local._LAST_PLANS)
     bound, query = tilt.bind(by_key(keys)), tilt.parse(KEYED)
     query.run(x=bound)
-    assert len(local._LAST_PLANS) == before + 1
+    assert len(bound.known_runs) == 1
+    place = ref(bound)
     del bound
     gc.collect()
-    assert len(local._LAST_PLANS) == before
+    assert place() is None
 
 
 def test_a_plan_serves_runs_that_are_alike_alone() -> None:
@@ -95,14 +99,13 @@ def test_threads_run_one_plan() -> None:
 
 
 def test_a_plan_goes_with_its_rows() -> None:
-    gc.collect()
-    before = len(local._LAST_PLANS)
     bound, query = tilt.bind(points()), tilt.parse(TOTAL)
     query.run(x=bound)
-    assert len(local._LAST_PLANS) == before + 1
+    assert len(bound.known_runs) == 1
+    place = ref(bound)
     del bound
     gc.collect()
-    assert len(local._LAST_PLANS) == before
+    assert place() is None
 
 
 JOIN = """\
@@ -120,16 +123,16 @@ def test_a_plan_serves_runs_over_the_rows_of_all_its_inputs() -> None:
 
 
 def test_a_plan_goes_with_the_rows_of_any_input() -> None:
-    gc.collect()
-    before = len(local._LAST_PLANS)
     query = tilt.parse(JOIN)
     for gone in ("x", "y"):
         bound: dict[str, Any] = {name: tilt.bind(points()) for name in "xy"}
         query.run(**bound)
-        assert len(local._LAST_PLANS) == before + 1
-        del bound[gone]
+        known = bound["x"].known_runs
+        assert len(known) == 1
+        place = ref(bound.pop(gone))
         gc.collect()
-        assert len(local._LAST_PLANS) == before
+        assert place() is None
+        assert gone == "x" or known == []
 
 
 def test_results_of_many_outputs_share_no_memory_with_the_next_run() -> None:
@@ -151,3 +154,91 @@ def test_results_of_many_outputs_share_no_memory_with_the_next_run() -> None:
         ]
         assert len(set(addresses)) == len(addresses)
         assert bool(addresses) == bool(rows)
+
+
+# -- what is asked --------------------------------------------------------------------
+
+WITH_ALL = """\
+param w : duration = 3
+input x : f64 time ts point
+g = TDom(first, ∞, 2)
+~out[g] = sum(~x[g-w : g])"""
+
+
+def planned_runs(query: tilt.CompiledQuery, **arguments: Any) -> tuple[pa.Table, int]:
+    """Run a query; also count how often a run was planned."""
+    with patch.object(prepared_query, "plan_parts", wraps=plan_parts) as plan:
+        table = query.run(**arguments).to_arrow()
+    return table, plan.call_count
+
+
+def test_what_is_asked_alike_is_planned_once() -> None:
+    """Options, parameters and bounds count by their values."""
+    rows, query = points(), tilt.parse(WITH_ALL)
+    bound = tilt.bind(rows)
+    settings: list[dict[str, Any]] = [
+        {"first": 10**6}, {"first": 7}, {"first": 7, "params": {"w": 5}},
+        {"first": 7, "end": datetime(2024, 1, 1), "params": {"w": 5}},
+    ]  # fmt: skip
+    for expected in (1, 0):
+        for setting in settings[:3]:
+            fresh = query.run(x=rows, **setting).to_arrow()
+            assert planned_runs(query, x=bound, **setting) == (fresh, expected)
+    with pytest.raises(tilt.TiltError):
+        query.run(x=bound, **settings[3])
+
+
+def test_few_runs_are_remembered() -> None:
+    bound, queries = tilt.bind(points()), [tilt.parse(TOTAL) for _ in range(6)]
+    for query in queries:
+        query.run(x=bound)
+    assert [planned_runs(query, x=bound)[1] for query in queries[2:]] == [0] * 4
+    assert planned_runs(queries[0], x=bound)[1] == 1
+
+
+def test_a_value_of_another_type_is_looked_at() -> None:
+    bound, query = tilt.bind(points()), tilt.parse(TOTAL)
+    query.run(x=bound, workers=1, allow_sort=True)
+    with pytest.raises(tilt.TiltError, match="expected a whole number"):
+        query.run(x=bound, workers=1.0, allow_sort=True)  # type: ignore[arg-type]
+    with pytest.raises(tilt.TiltError, match="expected True or False"):
+        query.run(x=bound, workers=1, allow_sort=1)  # type: ignore[arg-type]
+
+
+def test_frames_that_change_are_read_again() -> None:
+    """Samples are read where they lie; keys and frames of pandas are looked at."""
+    values = np.arange(50.0)
+    samples, query = tilt.sampled(values, start=0, period=1), tilt.parse(SAMPLES)
+    frame = pd.DataFrame({"ts": [1, 2, 3], "x": [1.0, 2.0, 4.0]})
+    bound, total = tilt.bind(frame), tilt.parse(TOTAL)
+    for _ in range(3):
+        values += 1
+        values[7] *= 3
+        frame.loc[1, "x"] += 8
+        fresh = query.run(x=tilt.sampled(values.copy(), start=0, period=1))
+        assert query.run(x=samples).to_arrow() == fresh.to_arrow()
+        assert total.run(x=bound).to_arrow() == total.run(x=frame.copy()).to_arrow()
+
+
+def test_each_run_warns_of_hidden_rows() -> None:
+    tied = pa.table({"ts": [1, 1, 2], "x": [1.0, 2.0, 3.0]})
+    bound, query = tilt.bind(tied), tilt.parse(TOTAL)
+    for _ in range(3):
+        with pytest.warns(tilt.TiltWarning, match="1 row of input 'x' hidden"):
+            query.run(x=bound)
+
+
+def test_keys_that_a_sample_has_not_are_found_in_each_run() -> None:
+    """The first run learns of them; too many are not folded."""
+    text = "input x by k : f64 time ts point\nw = TDom(-∞, ∞, 1000)\n"
+    query = tilt.parse(text + "~out[w] = sum(~x[w-1000 : w])")
+    for far in (-1_000, -(10**12)):
+        keys = np.full(40_000, 7)
+        keys[20_000] = far
+        frame = points(40_000).append_column("k", pa.array(keys))
+        bound, expected = tilt.bind(frame), query.run(x=frame).to_arrow()
+        assert expected["k"][0].as_py() == far
+        for planned in (None, 0, 0):
+            table, count = planned_runs(query, x=bound)
+            assert table == expected
+            assert planned is None or count == planned
