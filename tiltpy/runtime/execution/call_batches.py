@@ -24,6 +24,9 @@ Done = tuple[int, Mapping[str, Piece], Mapping[str, Cells[int]]]
 """How many chunks are done, their outputs' pieces, and the cells of those pieces that
 may have more than their own."""
 
+FEW_CALLS = 3
+"""Calls that one thread makes one by one: a vector kernel's, and those of its seams."""
+
 
 class ChunkTask(Protocol):
     """One chunk, or several, that a kernel computes."""
@@ -77,8 +80,9 @@ def compute(
     """
     tables = [task.table(shared, states) for task in tasks]
     calls = sum(table.count for table in tables)
-    if calls == 1:
-        tables[0].run_one(scratch[0])
+    if calls == len(tables) <= FEW_CALLS and 1 in (calls, len(scratch)):
+        for table in tables:
+            table.run_one(scratch[0])
     else:
         CallQueue(tables, scratch[:calls]).run()
     for task, table in zip(tasks, tables, strict=True):
