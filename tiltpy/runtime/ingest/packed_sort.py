@@ -22,7 +22,7 @@ Codes = NDArray[np.unsignedinteger]
 Packed = NDArray[np.uint64]
 
 PACKED_BITS = 64
-FEW_ROWS = 1 << 12
+FEW_ROWS = 1 << 11
 """Rows up to which the counts of digits take longer than comparing."""
 BUCKET_BITS = 10
 """Of the digit by which threads share a sort: more than enough for even portions, and
@@ -77,7 +77,7 @@ def sort_packed(
 
     That is so after a `shift` to the right. Threads share the work.
     """
-    rows, bits = len(numbers), PACKED_BITS - _bits(size)
+    rows, bits = len(numbers), PACKED_BITS - count_bits(size)
     packed: Packed = np.empty(rows, np.uint64)
     row_numbers = np.arange(CACHE_BLOCK, dtype=np.uint64)
     low, drop = numbers.dtype.type(least), numbers.dtype.type(shift)
@@ -90,7 +90,7 @@ def sort_packed(
         target |= row_numbers[: len(target)] + np.uint64(block.start)
 
     for_each_block(pack, rows)
-    return PackedRows(_sort(packed, _bits(size)), bits)
+    return PackedRows(_sort(packed, count_bits(size)), bits)
 
 
 def _sort(packed: Packed, bits: int) -> Packed:
@@ -100,7 +100,7 @@ def _sort(packed: Packed, bits: int) -> Packed:
     """
     divided = list(portions(len(packed)))
     if len(divided) == 1 or len(packed) >= 1 << 32:
-        return _sort_by_digits(packed, bits)
+        return sort_by_digits(packed, bits)
     places, counts = place_rows(packed, BUCKETS, PACKED_BITS - BUCKET_BITS)
     result = RowOrder(places=places).move_values(packed)
     ends = counts.cumsum()
@@ -109,14 +109,14 @@ def _sort(packed: Packed, bits: int) -> Packed:
 
     def sort(edge: tuple[int, int]) -> None:
         part = result[slice(*edge)]
-        part[:] = _sort_by_digits(part, bits)
+        part[:] = sort_by_digits(part, bits)
 
     map_shared(sort, list(pairwise(edges)))
     return result
 
 
-def _sort_by_digits(packed: Packed, bits: int) -> Packed:
-    """Sort by the highest bits, by one thread."""
+def sort_by_digits(packed: Packed, bits: int) -> Packed:
+    """Sort by the highest bits, in this thread."""
     rows = len(packed)
     digits = -(-bits // DIGIT_BITS)
     if rows <= FEW_ROWS or digits > MOST_DIGITS:
@@ -133,8 +133,9 @@ def _sort_by_digits(packed: Packed, bits: int) -> Packed:
 
 def excess_bits(size: int, rows: int) -> int:
     """Count the bits of numbers below a size that do not fit beside row numbers."""
-    return max(0, _bits(size) + _bits(rows) - PACKED_BITS)
+    return max(0, count_bits(size) + count_bits(rows) - PACKED_BITS)
 
 
-def _bits(numbers: int) -> int:
-    return max(1, (numbers - 1).bit_length())
+def count_bits(size: int) -> int:
+    """Count the bits of numbers below a size, at least one."""
+    return max(1, (size - 1).bit_length())

@@ -7,37 +7,42 @@ blocks, takes longer here than the sort.
 import numpy as np
 
 from tiltpy.runtime.arrays.dtypes import I64Array, Times
+from tiltpy.runtime.ingest.packed_sort import (
+    FEW_ROWS,
+    PACKED_BITS,
+    count_bits,
+    fits_packed,
+    sort_by_digits,
+)
 
 BLOCK_ROWS = 1 << 14
-NARROW_BITS, WIDE_BITS = 32, 63
+NARROW_BITS = 32
 COMPARED_ROWS = 256
 """Up to so many rows, comparisons take less time than packing."""
-
-_NUMBERS = np.arange(BLOCK_ROWS)
-_NARROW_NUMBERS = _NUMBERS.astype(np.uint32)
 
 
 def order_block(times: Times) -> I64Array:
     """Find the order of times; those that are equal stay in theirs."""
     rows = len(times)
-    if rows <= COMPARED_ROWS or rows > BLOCK_ROWS:
+    if rows <= COMPARED_ROWS:
         return times.argsort(kind="stable")
     least = times.min()
-    bits = (rows - 1).bit_length()
-    all_bits = (int(times.max()) - int(least)).bit_length() + bits
-    if all_bits > WIDE_BITS:
+    size = int(times.max()) - int(least) + 1
+    if not fits_packed(size, rows):
         return times.argsort(kind="stable")
-    packed: I64Array = times - least
-    if all_bits <= NARROW_BITS:
-        narrow = packed.astype(np.uint32)
-        narrow <<= np.uint32(bits)
-        narrow |= _NARROW_NUMBERS[:rows]
+    bits, row_bits = count_bits(size), count_bits(rows)
+    distances = times - least
+    if rows <= FEW_ROWS and bits + row_bits <= NARROW_BITS:
+        narrow = distances.astype(np.uint32)
+        narrow <<= np.uint32(row_bits)
+        narrow |= np.arange(rows, dtype=np.uint32)
         narrow.sort()
-        narrow &= np.uint32((1 << bits) - 1)
-        order: I64Array = narrow.astype(np.int64)
-        return order
-    packed <<= bits
-    packed |= _NUMBERS[:rows]
-    packed.sort()
-    packed &= (1 << bits) - 1
-    return packed
+        narrow &= np.uint32((1 << row_bits) - 1)
+        few: I64Array = narrow.astype(np.int64)
+        return few
+    packed = distances.view(np.uint64)
+    packed <<= np.uint64(PACKED_BITS - bits)
+    packed |= np.arange(rows, dtype=np.uint64)
+    packed = sort_by_digits(packed, bits)
+    packed &= np.uint64((1 << row_bits) - 1)
+    return packed.view(np.int64)
