@@ -205,12 +205,10 @@ class PreparedQuery:
 
 def _is_kept(plan: PlannedRun, bindings: Mapping[str, InputBinding]) -> bool:
     """Tell whether runs over the same frames would read the rows of a plan."""
-    return all(
-        binding.keeps(plan.inputs[name])
-        if name in plan.inputs
-        else binding.is_immutable
-        for name, binding in bindings.items()
-    )
+    if not all(part.reads_in_place for part in plan.parts):
+        return False
+    rows = plan.inputs
+    return all(each.keeps(rows.get(name)) for name, each in bindings.items())
 
 
 def _warn_at_end(results: Iterator[Result], hidden: HiddenRows) -> Iterator[Result]:

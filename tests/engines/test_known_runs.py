@@ -220,6 +220,19 @@ def test_frames_that_change_are_read_again() -> None:
         assert total.run(x=bound).to_arrow() == total.run(x=frame.copy()).to_arrow()
 
 
+@pytest.mark.parametrize("keys", ["", " by k"])
+def test_codes_of_strings_are_not_kept(keys: str) -> None:
+    """They are made for a query, beside the rows, in each run."""
+    rows = {"ts": [1, 2, 3], "k": [1, 2, 1], "x": ["b", "a", "b"]}
+    frame = pa.table(rows)
+    text = f'input x{keys} : string time ts point\n~out[t] = ~x[t] < "b"'
+    bound, query = tilt.bind(frame), tilt.parse(text)
+    expected = query.run(x=frame).to_arrow()
+    for _ in range(2):
+        assert planned_runs(query, x=bound) == (expected, 1)
+    assert bound.known_runs == []
+
+
 def test_each_run_warns_of_hidden_rows() -> None:
     tied = pa.table({"ts": [1, 1, 2], "x": [1.0, 2.0, 3.0]})
     bound, query = tilt.bind(tied), tilt.parse(TOTAL)

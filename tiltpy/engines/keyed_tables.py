@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
+from tiltpy.engines.engine import are_read
 from tiltpy.engines.keyed_engine import (
     KeyedEngine,
     KeyedEvaluation,
@@ -14,6 +15,7 @@ from tiltpy.ir.nodes import Query
 from tiltpy.lean_dataclass import record
 from tiltpy.plan.nodes import Misfit
 from tiltpy.runtime.arrays.arrow_pool import are_arrow_pages_reused
+from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrow.parquet_scan import ParquetScan
 from tiltpy.runtime.arrow.timestamps import OutputStamp
 from tiltpy.runtime.execution.kernel import Kernels
@@ -42,7 +44,13 @@ class PlannedByKey:
 
     group: OutputGroup[Kernels]
     options: RunOptions
+    rows: Mapping[str, SnapshotBuffer]
     plan: KeyedRun
+
+    @property
+    def reads_in_place(self) -> bool:
+        """Return whether runs read bound rows where they lie: no codes of strings."""
+        return are_read(self.rows, self.plan.rows)
 
     def tables(
         self, stamp: OutputStamp, order: Order, workers: int
@@ -93,7 +101,9 @@ def plan(
 ) -> PlannedByKey:
     """Plan a run of a group by key; nothing is computed."""
     rows = _rows(group.query, inputs)
-    return PlannedByKey(group, options, KeyedEngine(group, request, options).plan(rows))
+    buffers = {each.name: inputs[each.name].buffer for each in group.query.inputs}
+    run = KeyedEngine(group, request, options).plan(rows)
+    return PlannedByKey(group, options, buffers, run)
 
 
 def _rows(query: Query, inputs: Mapping[str, InputRows]) -> dict[str, Rows]:

@@ -7,7 +7,7 @@ again and again: a plan depends on no values that a run computes.
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from tiltpy.engines.engine import Engine
+from tiltpy.engines.engine import Engine, are_read
 from tiltpy.ir.nodes import Query
 from tiltpy.lean_dataclass import record
 from tiltpy.plan.nodes import Misfit
@@ -36,6 +36,10 @@ if TYPE_CHECKING:
 
 class PlannedPart(Protocol):
     """Outputs that have the same keys, planned over their rows."""
+
+    @property
+    def reads_in_place(self) -> bool:
+        """Return whether runs read bound rows where they lie, and no copies of them."""
 
     def tables(
         self, stamp: OutputStamp, order: Order, workers: int
@@ -82,6 +86,11 @@ class PlannedByTime:
     options: RunOptions
     rows: Mapping[str, SnapshotBuffer]
     plan: TimeRun
+
+    @property
+    def reads_in_place(self) -> bool:
+        """Return whether runs read bound rows where they lie: no codes of strings."""
+        return are_read(self.rows, self.plan.rows)
 
     def tables(
         self, stamp: OutputStamp, order: Order, workers: int

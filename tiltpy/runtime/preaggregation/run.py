@@ -86,6 +86,8 @@ class PreaggregatedRun:
     stamps: StampType
     strings: Strings
     folded: dict[str, PaneAggregate]
+    reads_in_place = False
+    """It has been made, and is not made again."""
 
     @property
     def rows_of(self) -> str:
@@ -159,6 +161,8 @@ class DirectFolds:
         self._request = request
         self._options = options
         self._strings = plan.strings
+        self.reads_in_place = plan.rows is rows.buffer
+        """Runs read no codes of strings."""
         self._folds = [ReadyFold(each, plan.rows, plan.strings) for each in plan.folds]
 
     @property
