@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 BOUND = BoundFrame, BoundSamples
 PLAIN = frozenset((NoneType, bool, int, str, datetime, date, timedelta))
 """Types whose values mean the same if they are equal."""
-MOST_RUNS = 4
-"""Of an input: queries that are asked in turns over the same data."""
+MOST_RUNS = 2
+"""Of an input: two queries may be asked in turns. By key a plan takes up to 64 MB."""
 
 Question = tuple[object, ...]
 """What a run is asked for."""
