@@ -24,7 +24,7 @@ from tiltpy.frontend.python import builder
 from tiltpy.frontend.surface.query_files import read_query
 from tiltpy.ingress import ingress, read_ways
 from tiltpy.ir.nodes import Query
-from tiltpy.known_runs import ask, find_run, remember_run
+from tiltpy.known_runs import find_run, make_question, remember_run
 from tiltpy.memory_sizes import size_of
 from tiltpy.prepared_query import PreparedQuery
 from tiltpy.progress.progress_bar import RunProgress
@@ -237,7 +237,7 @@ class CompiledQuery:
         """
         question = None
         if progress is None and not check_reductions:
-            question = ask(
+            question = make_question(
                 (start, end, workers, chunk, allow_sort, order), params, inputs
             )
             known = None if question is None else find_run(self, question, inputs)

@@ -11,7 +11,6 @@ from typing import Any, overload
 import numpy as np
 
 from tiltpy.argument_checks import check_argument
-from tiltpy.array_address import address
 from tiltpy.errors import TiltError
 from tiltpy.frontend.python import declarations
 from tiltpy.frontend.python.expressions import Expression
@@ -60,7 +59,7 @@ class BoundInput(ABC):
         return type(self), tuple(arguments)
 
     @property
-    def memory(self) -> object:
+    def memory_layout(self) -> object:
         """Describe the memory of data that kernels read where they lie; None of others.
 
         While it is the same, so are the rows, whatever values they have.
@@ -127,12 +126,13 @@ class BoundSamples(BoundInput):
     period: Length
 
     @property
-    def memory(self) -> object:
+    def memory_layout(self) -> object:
         """Describe where an array lies: its type and shape may be changed in place."""
         values = self.values
         if not isinstance(values, np.ndarray):
             return None
-        return address(values), values.dtype, values.shape, values.strides
+        place, _ = values.__array_interface__["data"]
+        return place, values.dtype, values.shape, values.strides
 
     def _in_ticks(self, unit: Unit | None) -> InputBinding:
         start = in_ticks("start", time_of, self.start, unit)

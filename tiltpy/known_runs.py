@@ -1,13 +1,13 @@
 """Runs over bound data that are known: asked for once more, they need no planning.
 
 They stand in the first of their inputs, and go with any of them. What was asked for is
-compared by value where that is plain, as are ticks, texts and times.
+compared by value where that is plain, as are ticks, texts and lengths.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import date, datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from types import NoneType
 from typing import TYPE_CHECKING
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from tiltpy.runtime.results.result import Result
 
 BOUND = BoundFrame, BoundSamples
-PLAIN = frozenset((NoneType, bool, int, str, datetime, date, timedelta))
-"""Types whose values mean the same if they are equal."""
+PLAIN = frozenset((NoneType, bool, int, str, timedelta))
+"""Types whose values mean the same if they are equal, unlike those of `datetime`."""
 MOST_RUNS = 2
 """Of an input: two queries may be asked in turns. By key a plan takes up to 64 MB."""
 
@@ -61,17 +61,18 @@ def warn_of_hidden_rows(hidden: HiddenRows | None) -> None:
 class KnownRun:
     """A run of a query, what it was asked for, and of what.
 
-    `others` are its inputs but the first, `memory` is that of all of them.
+    `others` are its inputs but the first, `layouts` are those of all of them in
+    memory.
     """
 
     query: object
     question: Question
     others: tuple[ref[BoundInput], ...]
-    memory: list[object]
+    layouts: list[object]
     run: RepeatableRun
 
 
-def ask(
+def make_question(
     options: Sequence[object], params: object, inputs: Mapping[str, object]
 ) -> Question | None:
     """List what a run is asked for: options, parameters, and the names of its inputs.
@@ -105,7 +106,7 @@ def find_run(
                 place() is other
                 for place, other in zip(known.others, others, strict=True)
             )
-            if same and known.memory == [each.memory for each in bound]:
+            if same and known.layouts == [each.memory_layout for each in bound]:
                 return known.run  # type: ignore[no-any-return]
     return None
 
@@ -120,11 +121,15 @@ def remember_run(
     def drop(_: ref[BoundInput]) -> None:
         holder = place()
         if holder is not None:
-            holder.known_runs.clear()
+            holder.known_runs[:] = [
+                known
+                for known in holder.known_runs
+                if all(other() is not None for other in known.others)
+            ]
 
     places = tuple(ref(other, drop) for other in others)
-    memory = [each.memory for each in bound]
-    known = KnownRun(query, question, places, memory, run)
+    layouts = [each.memory_layout for each in bound]
+    known = KnownRun(query, question, places, layouts, run)
     first.known_runs[:] = [known, *first.known_runs[: MOST_RUNS - 1]]
 
 

@@ -28,15 +28,12 @@ if TYPE_CHECKING:
     from dataclasses import dataclass as record
 else:
 
-    def record(
-        *, frozen: bool, slots: bool, eq: bool = True, weakref_slot: bool = False
-    ) -> Callable[[type], type]:
+    def record(*, frozen: bool, slots: bool, eq: bool = True) -> Callable[[type], type]:
         """Make a dataclass with slots that is equal to itself alone."""
         assert frozen
         assert slots
         assert not eq
-        more = ("__weakref__",) if weakref_slot else ()
-        return lambda cls: _make_class(cls, _RECORD, _params(show=True), more)
+        return lambda cls: _make_class(cls, _RECORD, _params(show=True))
 
     def dataclass(
         *, frozen: bool, slots: bool, eq: bool = True, repr: bool = True
@@ -110,12 +107,7 @@ def _install(
     return vars(cls)[name]
 
 
-def _make_class(
-    cls: type,
-    methods: Mapping[str, object],
-    params: object,
-    more_slots: tuple[str, ...] = (),
-) -> type:
+def _make_class(cls: type, methods: Mapping[str, object], params: object) -> type:
     """Make the class anew, with slots for its fields."""
     body = dict(vars(cls))
     own = {name for name, value in body.items() if value is not None}
@@ -129,7 +121,7 @@ def _make_class(
     arguments = tuple(n for n, each in fields.items() if each.field.init)
     body |= {
         "__qualname__": cls.__qualname__,
-        "__slots__": (*fields, *more_slots),
+        "__slots__": tuple(fields),
         "__match_args__": arguments,
         "__dataclass_params__": params,
         _DECLARED: fields,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING
@@ -11,14 +10,19 @@ from typing import TYPE_CHECKING
 from tiltpy.compiler.options import CompileOptions
 from tiltpy.compiler.output_selection import split_by_keys
 from tiltpy.compiler.query_kernels import Compiler
-from tiltpy.engines.local import PlannedRun, bind_inputs, plan_parts, run_parts
+from tiltpy.engines.local import (
+    PlannedRun,
+    bind_inputs,
+    plan_and_run,
+    plan_parts,
+    run_parts,
+)
 from tiltpy.inputs import BoundInput
 from tiltpy.ir.identity import identity
 from tiltpy.ir.nodes import Query
 from tiltpy.known_runs import RepeatableRun, warn_of_hidden_rows
 from tiltpy.passes.analyses.row_inputs import row_inputs
 from tiltpy.passes.separate_states import separate_states
-from tiltpy.plan.nodes import Misfit
 from tiltpy.run_arguments import Arguments
 from tiltpy.runtime.concurrency.offload import offload
 from tiltpy.runtime.execution.hidden_rows import HiddenRows
@@ -104,21 +108,21 @@ class PreparedQuery:
                     self.needed, bindings, allow_sort=options.allow_sort
                 )
                 check_agreement(self.needed, bound, request, options, self.options)
-            while True:
-                hidden = self._hidden_rows(request)
-                plan = plan_parts(
-                    self.needed, self._groups, bindings, request, options, hidden
-                )
-                with suppress(Misfit):  # of a fold: the next plan knows all keys
-                    return plan.run(order), plan
+            return plan_and_run(plan, options, order)
+
+        def plan(options: RunOptions) -> PlannedRun:
+            hidden = self._hidden_rows(request)
+            return plan_parts(
+                self.needed, self._groups, bindings, request, options, hidden
+            )
 
         quick = not check_reductions and self._reads_quickly(bindings, options)
-        result, plan = work() if quick else offload(work, options.progress)
-        warn_of_hidden_rows(plan.hidden)
-        if options.progress is not None or not _is_kept(plan, bindings):
+        result, planned = work() if quick else offload(work, options.progress)
+        warn_of_hidden_rows(planned.hidden)
+        if options.progress is not None or not _is_kept(planned, bindings):
             return result, None
         quick = self._reads_quickly(bindings, options)
-        return result, RepeatableRun(plan, order, quick)
+        return result, RepeatableRun(planned, order, quick)
 
     def _reads_quickly(
         self, bindings: Mapping[str, InputBinding], options: RunOptions

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 from unittest.mock import patch
 from weakref import ref
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pandas as pd
@@ -221,6 +222,31 @@ def test_frames_that_change_are_read_again() -> None:
         assert total.run(x=bound).to_arrow() == total.run(x=frame.copy()).to_arrow()
 
 
+def test_an_hour_that_comes_twice_is_told_apart() -> None:
+    """Its datetimes are equal, but one is an hour later."""
+    stamps = np.arange(1_729_900_000, 1_730_010_000, 600)
+    rows = {"ts": pa.array(stamps, pa.timestamp("s")), "x": stamps / 8}
+    bound, query = tilt.bind(pa.table(rows)), tilt.parse("unit s\n" + MEAN)
+    hour = datetime(2024, 10, 27, 2, 30, tzinfo=ZoneInfo("Europe/Berlin"))
+    first, second = (
+        query.run(x=bound, start=hour.replace(fold=fold)).num_rows for fold in (0, 1)
+    )
+    assert first > second
+
+
+@pytest.mark.parametrize("values", [np.arange(100.0)[::2], np.broadcast_to(7.0, 50)])
+def test_arrays_may_lie_in_any_way(values: Any) -> None:
+    text = SAMPLES.replace("~out", "input y : f64\n~out", 1)
+    samples, query = np.arange(50.0), tilt.parse(text)
+    expected = query.run(x=tilt.sampled(samples, start=0, period=1)).to_arrow()
+    bound: dict[str, Any] = {
+        "x": tilt.sampled(samples, 0, 1),
+        "y": tilt.sampled(values, 0, 1),
+    }
+    for _ in range(2):
+        assert query.run(**bound).to_arrow() == expected
+
+
 @pytest.mark.parametrize("keys", ["", " by k"])
 def test_codes_of_strings_are_not_kept(keys: str) -> None:
     """They are made for a query, beside the rows, in each run."""
@@ -240,6 +266,29 @@ def test_each_run_warns_of_hidden_rows() -> None:
     for _ in range(3):
         with pytest.warns(tilt.TiltWarning, match="1 row of input 'x' hidden"):
             query.run(x=bound)
+
+
+def test_inputs_of_one_frame_whose_keys_no_sample_has() -> None:
+    """A binding forgets what it knows of so many; none of their folds has all keys."""
+    numbers = range(4)
+    lines = [f"input x{n} by k{n} : f64 time ts point" for n in numbers]
+    lines.append("w = TDom(-∞, ∞, 1000)")
+    lines += [f"~o{n}[w] = sum(~x{n}[w-1000 : w])" for n in numbers]
+    lines.append("output " + ", ".join(f"~o{n}" for n in numbers))
+    keys = np.arange(100_000) * 10**7
+    keys[: 1 << 12] = keys[:: len(keys) >> 12] = keys[-(1 << 12) :] = 7
+    frame = points(len(keys)).rename_columns(["ts", "value"])
+    for n in numbers:
+        frame = frame.append_column(f"k{n}", pa.array(keys))
+    bound = tilt.bind(frame, column="value")
+    inputs: dict[str, Any] = {f"x{n}": bound for n in numbers}
+    result = tilt.parse("\n".join(lines)).run(**inputs)
+    first, *others = (table.to_arrow().columns[1:] for table in result.values())
+    assert all(
+        [column.to_pylist() for column in other]
+        == [column.to_pylist() for column in first]
+        for other in others
+    )
 
 
 def test_keys_that_a_sample_has_not_are_found_in_each_run() -> None:

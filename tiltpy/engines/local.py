@@ -4,7 +4,9 @@ What follows from the rows that are bound is planned (`plan_parts`), and can be 
 again and again: a plan depends on no values that a run computes.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from tiltpy.engines.engine import Engine, are_read
@@ -63,10 +65,7 @@ class PlannedRun:
     hidden: HiddenRows | None
 
     def run(self, order: Order = "key") -> Result:
-        """Compute the outputs; `Misfit` if the sampled keys of a fold were not all.
-
-        Another plan over these rows knows better.
-        """
+        """Compute the outputs; `Misfit` if a fold meets more keys than it can have."""
         workers = self.options.workers or default_workers()
         with allow_threads(workers):
             tables: dict[str, OutputTable] = {}
@@ -133,11 +132,23 @@ def run_parts(
     order: Order = "key",
 ) -> Result:
     """Compute the outputs of a query, those of each set of keys by themselves."""
-    while True:
-        try:
-            return plan_parts(query, parts, bindings, request, options).run(order)
-        except Misfit:  # the plan was made of a sample: now all keys are known
-            continue
+    plan = partial(plan_parts, query, parts, bindings, request)
+    return plan_and_run(plan, options, order)[0]
+
+
+def plan_and_run(
+    plan: Callable[[RunOptions], PlannedRun], options: RunOptions, order: Order
+) -> tuple[Result, PlannedRun]:
+    """Plan a run and make it; rows are grouped where a fold meets too many keys.
+
+    Its plan was made of a sample of them.
+    """
+    planned = plan(options)
+    try:
+        return planned.run(order), planned
+    except Misfit:
+        planned = plan(replace(options, preaggregate=False))
+        return planned.run(order), planned
 
 
 def plan_parts(

@@ -65,7 +65,9 @@ class InputBinding:
 
         So they do if it cannot change, or if kernels read the rows where they lie.
         """
-        return self.is_immutable or any(view is rows for view in self.views.values())
+        return self.is_immutable or any(
+            view is rows for view in list(self.views.values())
+        )
 
     def for_run(self) -> "InputBinding":
         """Return the binding for one run: of a frame that may change, a new one."""
@@ -73,7 +75,7 @@ class InputBinding:
 
     def has_read(self, declared: Input) -> bool:
         """Tell whether a run has read the frame as the rows of a declared input."""
-        keys = (key for key in self.known if isinstance(key, tuple))
+        keys = (key for key in list(self.known) if isinstance(key, tuple))
         return any(declared in key for key in keys)
 
     def memoize(self, key: object, find: Callable[[], T]) -> T:

@@ -78,7 +78,8 @@ def sort_packed(
     That is so after a `shift` to the right. Threads share the work.
     """
     rows, bits = len(numbers), PACKED_BITS - count_bits(size)
-    packed: Packed = np.empty(rows, np.uint64)
+    room: Packed = np.empty(2 * rows, np.uint64)
+    packed = room[:rows]
     row_numbers = np.arange(CACHE_BLOCK, dtype=np.uint64)
     low, drop = numbers.dtype.type(least), numbers.dtype.type(shift)
 
@@ -90,17 +91,18 @@ def sort_packed(
         target |= row_numbers[: len(target)] + np.uint64(block.start)
 
     for_each_block(pack, rows)
-    return PackedRows(_sort(packed, count_bits(size)), bits)
+    return PackedRows(_sort(room, count_bits(size)), bits)
 
 
-def _sort(packed: Packed, bits: int) -> Packed:
-    """Sort by the highest bits; threads share the rows by the highest digits of all.
+def _sort(room: Packed, bits: int) -> Packed:
+    """Sort as `sort_by_digits` does; threads share the rows by their highest digits.
 
     What each sorts are neighbouring buckets, about as many numbers as others have.
     """
+    packed = room[: len(room) // 2]
     divided = list(portions(len(packed)))
     if len(divided) == 1 or len(packed) >= 1 << 32:
-        return sort_by_digits(packed, bits)
+        return sort_by_digits(room, bits)
     places, counts = place_rows(packed, BUCKETS, PACKED_BITS - BUCKET_BITS)
     result = RowOrder(places=places).move_values(packed)
     ends = counts.cumsum()
@@ -108,27 +110,31 @@ def _sort(packed: Packed, bits: int) -> Packed:
     edges = [0, *ends[ends.searchsorted(wanted)].tolist(), len(packed)]
 
     def sort(edge: tuple[int, int]) -> None:
-        part = result[slice(*edge)]
-        part[:] = sort_by_digits(part, bits)
+        first, stop = edge
+        own = room[2 * first : 2 * stop]  # of what has been moved
+        own[: stop - first] = result[first:stop]
+        result[first:stop] = sort_by_digits(own, bits)
 
     map_shared(sort, list(pairwise(edges)))
     return result
 
 
-def sort_by_digits(packed: Packed, bits: int) -> Packed:
-    """Sort by the highest bits, in this thread."""
-    rows = len(packed)
+def sort_by_digits(room: Packed, bits: int) -> Packed:
+    """Sort the first half of an array by the highest bits, in this thread.
+
+    The other half is room to move them to; they are returned where they are then.
+    """
+    rows = len(room) // 2
     digits = -(-bits // DIGIT_BITS)
     if rows <= FEW_ROWS or digits > MOST_DIGITS:
-        return np.sort(packed)
-    halves = np.empty(2 * rows, np.uint64)
-    halves[:rows] = packed
-    call = PreparedCall(
-        SORT_BY_DIGITS, rows, digits, 0, halves, np.empty(1 << DIGIT_BITS, np.int64)
-    )
+        few = room[:rows]
+        few.sort()
+        return few
+    places = np.empty(1 << DIGIT_BITS, np.int64)
+    call = PreparedCall(SORT_BY_DIGITS, rows, digits, 0, room, places)
     call()
     first = call.read_back(2)
-    return halves[first : first + rows]
+    return room[first : first + rows]
 
 
 def excess_bits(size: int, rows: int) -> int:

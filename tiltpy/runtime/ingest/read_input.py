@@ -43,7 +43,7 @@ from tiltpy.runtime.ingest.sort_order import (
 from tiltpy.types import Scalar, Type, Unit
 
 
-@record(frozen=True, slots=True, weakref_slot=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class InputRows:
     """The rows of an input as a kernel reads them, and the kind of their times.
 

@@ -31,18 +31,19 @@ def order_block(times: Times) -> I64Array:
     if not fits_packed(size, rows):
         return times.argsort(kind="stable")
     bits, row_bits = count_bits(size), count_bits(rows)
-    distances = times - least
     if rows <= FEW_ROWS and bits + row_bits <= NARROW_BITS:
-        narrow = distances.astype(np.uint32)
+        narrow = (times - least).astype(np.uint32)
         narrow <<= np.uint32(row_bits)
         narrow |= np.arange(rows, dtype=np.uint32)
         narrow.sort()
         narrow &= np.uint32((1 << row_bits) - 1)
         few: I64Array = narrow.astype(np.int64)
         return few
-    packed = distances.view(np.uint64)
+    room = np.empty(2 * rows, np.uint64)
+    packed = room[:rows]
+    np.subtract(times, least, out=packed.view(np.int64))
     packed <<= np.uint64(PACKED_BITS - bits)
     packed |= np.arange(rows, dtype=np.uint64)
-    packed = sort_by_digits(packed, bits)
+    packed = sort_by_digits(room, bits)
     packed &= np.uint64((1 << row_bits) - 1)
     return packed.view(np.int64)

@@ -144,7 +144,10 @@ def _inside_panes(grid: TimeGrid, buffer: SnapshotBuffer) -> bool:
 
 
 class Matrices:
-    """The states of an output's windows: for each pane and key an entry in each."""
+    """The states of an output's windows: for each pane and key an entry in each.
+
+    There is no memory for them before `allocate`.
+    """
 
     def __init__(
         self,
@@ -248,7 +251,10 @@ class PaneCalls:
         }
 
     def number(self, kind: SlotKind, name: str, column: int) -> I64Array | int:
-        """Return what stands in a slot of keys, panes or states."""
+        """Return what stands in a slot of keys, panes or states.
+
+        Before states are allocated their slots stay empty: each run fills them.
+        """
         del name
         if kind is SlotKind.STATES:
             arrays = self._matrices.arrays
