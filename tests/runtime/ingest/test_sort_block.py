@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 
 from tiltpy.runtime.ingest import sort_block
-from tiltpy.runtime.ingest.sort_block import BLOCK_ROWS, order_block
+from tiltpy.runtime.ingest.sort_block import BLOCK_ROWS, COMPARED_ROWS, order_block
 
 SPANS = [1, 10, 1 << 20, 1 << 40, 1 << 62]
 
@@ -20,7 +20,7 @@ def test_small_blocks(data: st.DataObject, span: int) -> None:
     assert order.tolist() == np.argsort(times, kind="stable").tolist()
 
 
-@pytest.mark.parametrize("rows", [1000, BLOCK_ROWS, BLOCK_ROWS + 1])
+@pytest.mark.parametrize("rows", [1000, COMPARED_ROWS + 1, BLOCK_ROWS, BLOCK_ROWS + 1])
 @pytest.mark.parametrize("span", SPANS)
 def test_large_blocks(rows: int, span: int) -> None:
     times = np.random.default_rng(1).integers(-span, span, rows)

@@ -8,7 +8,6 @@ import numpy as np
 
 from tiltpy.runtime.arrays.dtypes import I64Array, Times
 from tiltpy.runtime.ingest.packed_sort import (
-    FEW_ROWS,
     PACKED_BITS,
     count_bits,
     fits_packed,
@@ -16,9 +15,8 @@ from tiltpy.runtime.ingest.packed_sort import (
 )
 
 BLOCK_ROWS = 1 << 14
-NARROW_BITS = 32
-COMPARED_ROWS = 256
-"""Up to so many rows, comparisons take less time than packing."""
+COMPARED_ROWS = 1 << 11
+"""Up to so many rows, comparisons take less time than packing, in whatever order."""
 
 
 def order_block(times: Times) -> I64Array:
@@ -31,14 +29,6 @@ def order_block(times: Times) -> I64Array:
     if not fits_packed(size, rows):
         return times.argsort(kind="stable")
     bits, row_bits = count_bits(size), count_bits(rows)
-    if rows <= FEW_ROWS and bits + row_bits <= NARROW_BITS:
-        narrow = (times - least).astype(np.uint32)
-        narrow <<= np.uint32(row_bits)
-        narrow |= np.arange(rows, dtype=np.uint32)
-        narrow.sort()
-        narrow &= np.uint32((1 << row_bits) - 1)
-        few: I64Array = narrow.astype(np.int64)
-        return few
     room = np.empty(2 * rows, np.uint64)
     packed = room[:rows]
     np.subtract(times, least, out=packed.view(np.int64))
