@@ -249,7 +249,7 @@ class CompiledQuery:
         query = self._with(params, RUN, inputs)
         request, frames = query.arguments.read(start, end, inputs, RUN)
         with RunProgress(progress) as bar:
-            how = read_options(
+            options = read_options(
                 query.needed.unit,
                 workers,
                 chunk,
@@ -258,7 +258,12 @@ class CompiledQuery:
                 progress=bar.report,
             )
             result, run = query.run(
-                frames, request, how, order, check_reductions=check_reductions
+                frames,
+                request,
+                options,
+                order,
+                check_reductions=check_reductions,
+                repeats=question is not None,
             )
         if question is not None and run is not None:
             remember_run(self, question, inputs, run)

@@ -31,7 +31,7 @@ MOST_RUNS = 2
 """Of an input: two queries may be asked in turns. By key a plan takes up to 64 MB."""
 
 Question = tuple[object, ...]
-"""What a run is asked for."""
+"""Tells runs apart: their options, parameters and names of inputs, with the types."""
 
 
 @record(frozen=True, slots=True, eq=False)

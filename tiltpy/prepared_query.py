@@ -93,10 +93,11 @@ class PreparedQuery:
         order: Order,
         *,
         check_reductions: bool,
+        repeats: bool,
     ) -> tuple[Result, RepeatableRun | None]:
         """Compute the outputs over frames, and warn of rows that are hidden.
 
-        Returns the run as well if it can be made again over bound frames.
+        With `repeats` it returns the run as well, if it can be made again over them.
         """
         bindings = self.bind(frames)
 
@@ -119,7 +120,7 @@ class PreparedQuery:
         quick = not check_reductions and self._reads_quickly(bindings, options)
         result, planned = work() if quick else offload(work, options.progress)
         warn_of_hidden_rows(planned.hidden)
-        if options.progress is not None or not _is_kept(planned, bindings):
+        if not repeats or not _is_kept(planned, bindings):
             return result, None
         quick = self._reads_quickly(bindings, options)
         return result, RepeatableRun(planned, order, quick)

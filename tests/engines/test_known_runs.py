@@ -55,17 +55,6 @@ def test_threads_run_one_plan_by_key() -> None:
     assert all(run == expected for run in runs)
 
 
-@pytest.mark.parametrize("keys", [3, 4000])
-def test_a_plan_by_key_goes_with_its_rows(keys: int) -> None:
-    bound, query = tilt.bind(by_key(keys)), tilt.parse(KEYED)
-    query.run(x=bound)
-    assert len(bound.known_runs) == 1
-    place = ref(bound)
-    del bound
-    gc.collect()
-    assert place() is None
-
-
 def test_a_plan_serves_runs_that_are_alike_alone() -> None:
     bound, query, other = tilt.bind(points()), tilt.parse(TOTAL), tilt.parse(MEAN)
     settings: list[dict[str, Any]] = [
@@ -99,8 +88,11 @@ def test_threads_run_one_plan() -> None:
     assert all(run == expected for run in runs)
 
 
-def test_a_plan_goes_with_its_rows() -> None:
-    bound, query = tilt.bind(points()), tilt.parse(TOTAL)
+@pytest.mark.parametrize(
+    ("text", "rows"), [(TOTAL, points()), (KEYED, by_key(3)), (KEYED, by_key(4000))]
+)
+def test_a_plan_goes_with_its_rows(text: str, rows: pa.Table) -> None:
+    bound, query = tilt.bind(rows), tilt.parse(text)
     query.run(x=bound)
     assert len(bound.known_runs) == 1
     place = ref(bound)

@@ -230,16 +230,6 @@ def are_empty(ranges: Mapping[str, OutputRange]) -> bool:
     return True
 
 
-def are_read(
-    rows: Mapping[str, SnapshotBuffer], read: Mapping[str, SnapshotBuffer]
-) -> bool:
-    """Tell whether what is read is bound rows, or those of them that are not hidden."""
-    return all(
-        read[name] is buffer or read[name] in (buffer.without_hidden or ())
-        for name, buffer in rows.items()
-    )
-
-
 def split_open(
     stitcher: Stitcher, range_: OutputRange, of: Type, strings: Strings
 ) -> tuple[list[Piece], Piece | None]:

@@ -1,9 +1,8 @@
 """Runs over tables with outputs by key: by groups of rows, or folded as they come."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 
-from tiltpy.engines.engine import are_read
 from tiltpy.engines.keyed_engine import (
     KeyedEngine,
     KeyedEvaluation,
@@ -12,12 +11,9 @@ from tiltpy.engines.keyed_engine import (
 )
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Query
-from tiltpy.lean_dataclass import record
 from tiltpy.plan.nodes import Misfit
 from tiltpy.runtime.arrays.arrow_pool import are_arrow_pages_reused
-from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrow.parquet_scan import ParquetScan
-from tiltpy.runtime.arrow.timestamps import OutputStamp
 from tiltpy.runtime.execution.kernel import Kernels
 from tiltpy.runtime.execution.output_group import OutputGroup
 from tiltpy.runtime.execution.run_options import RunOptions
@@ -35,32 +31,6 @@ from tiltpy.runtime.preaggregation.run import (
 )
 from tiltpy.runtime.preaggregation.time_ordered_rows import read_in_time_order
 from tiltpy.runtime.results.key_columns import Order
-from tiltpy.runtime.results.output_table import OutputTable
-
-
-@record(frozen=True, slots=True, eq=False)
-class PlannedByKey:
-    """Outputs by key, planned over groups of rows."""
-
-    group: OutputGroup[Kernels]
-    options: RunOptions
-    rows: Mapping[str, SnapshotBuffer]
-    plan: KeyedRun
-
-    @property
-    def reads_in_place(self) -> bool:
-        """Return whether runs read bound rows where they lie: no codes of strings."""
-        return are_read(self.rows, self.plan.rows)
-
-    def tables(
-        self, stamp: OutputStamp, order: Order, workers: int
-    ) -> Iterator[OutputTable]:
-        """Compute the outputs, and make a table of each."""
-        run = self.plan
-        announce(run, Announcement(self.group.query, self.options.costs.run))
-        evaluation = KeyedEvaluation(run.run(), run.keys, None, run.strings, order)
-        for name, of in self.group.types.items():
-            yield evaluation.table(name, of, stamp, workers)
 
 
 def plan_folds_of(
@@ -93,17 +63,22 @@ def plan_folds_of(
         return None
 
 
+def evaluate(
+    run: KeyedRun, announcement: Announcement, order: Order
+) -> KeyedEvaluation:
+    """Compute the outputs of a planned run over their whole domains."""
+    announce(run, announcement)
+    return KeyedEvaluation(run.run(), run.keys, None, run.strings, order)
+
+
 def plan(
     group: OutputGroup[Kernels],
     inputs: Mapping[str, InputRows],
     request: Request,
     options: RunOptions,
-) -> PlannedByKey:
-    """Plan a run of a group by key; nothing is computed."""
-    rows = _rows(group.query, inputs)
-    buffers = {each.name: inputs[each.name].buffer for each in group.query.inputs}
-    run = KeyedEngine(group, request, options).plan(rows)
-    return PlannedByKey(group, options, buffers, run)
+) -> KeyedRun:
+    """Plan a run of a group; nothing is computed."""
+    return KeyedEngine(group, request, options).plan(_rows(group.query, inputs))
 
 
 def _rows(query: Query, inputs: Mapping[str, InputRows]) -> dict[str, Rows]:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from tiltpy.engines.engine import Engine, are_read
+from tiltpy.engines.engine import Engine, Evaluation
 from tiltpy.ir.nodes import Query
 from tiltpy.lean_dataclass import record
 from tiltpy.plan.nodes import Misfit
@@ -32,7 +32,8 @@ from tiltpy.runtime.results.windows import Grid, IntervalGrid
 from tiltpy.types import TDom
 
 if TYPE_CHECKING:
-    from tiltpy.engines.keyed_tables import PlannedByKey
+    from tiltpy.engines.keyed_engine import KeyedEvaluation
+    from tiltpy.runtime.keyed.keyed_run import KeyedRun
     from tiltpy.runtime.preaggregation.run import FoldKernels
 
 
@@ -77,28 +78,25 @@ class PlannedRun:
 
 
 @record(frozen=True, slots=True, eq=False)
-class PlannedByTime:
-    """Outputs without keys, planned over time."""
+class PlannedGroup:
+    """Outputs that are not folded, planned over time or by key.
+
+    `reads_in_place` is as in `PlannedPart`: where strings are encoded for the query,
+    runs read codes instead.
+    """
 
     group: OutputGroup[Kernels]
-    request: Request
     options: RunOptions
-    rows: Mapping[str, SnapshotBuffer]
-    plan: TimeRun
-
-    @property
-    def reads_in_place(self) -> bool:
-        """Return whether runs read bound rows where they lie: no codes of strings."""
-        return are_read(self.rows, self.plan.rows)
+    plan: "TimeRun | KeyedRun"
+    evaluate: "Callable[[Announcement, Order], Evaluation | KeyedEvaluation]"
+    reads_in_place: bool
 
     def tables(
         self, stamp: OutputStamp, order: Order, workers: int
     ) -> Iterator[OutputTable]:
-        """Compute the outputs, and make a table of each; they have one order."""
-        del order
+        """Compute the outputs, and make a table of each."""
         announcement = Announcement(self.group.query, self.options.costs.run)
-        engine = Engine(self.group, self.request, self.options, announcement)
-        evaluation = engine.evaluate(None, self.rows, plan=self.plan)
+        evaluation = self.evaluate(announcement, order)
         for name, of in self.group.types.items():
             yield evaluation.table(name, of, stamp, workers)
 
@@ -261,12 +259,32 @@ def plan_group(
     inputs: Mapping[str, InputRows],
     request: Request,
     options: RunOptions,
-) -> "PlannedByTime | PlannedByKey":
+) -> PlannedGroup:
     """Plan a run of a group over its bound inputs; nothing is computed."""
+    rows = {each.name: inputs[each.name].buffer for each in group.query.inputs}
+    plan: TimeRun | KeyedRun
+    evaluate: Callable[[Announcement, Order], Evaluation | KeyedEvaluation]
     if group.is_keyed:
         from tiltpy.engines import keyed_tables  # noqa: PLC0415 - late
 
-        return keyed_tables.plan(group, inputs, request, options)
-    rows = {each.name: inputs[each.name].buffer for each in group.query.inputs}
-    plan = Engine(group, request, options).plan(None, rows)
-    return PlannedByTime(group, request, options, rows, plan)
+        plan = keyed_tables.plan(group, inputs, request, options)
+        evaluate = partial(keyed_tables.evaluate, plan)
+    else:
+        plan = time_run = Engine(group, request, options).plan(None, rows)
+
+        def evaluate(announcement: Announcement, order: Order) -> Evaluation:
+            del order  # rows without keys have but one
+            engine = Engine(group, request, options, announcement)
+            return engine.evaluate(None, rows, plan=time_run)
+
+    return PlannedGroup(group, options, plan, evaluate, _are_read(rows, plan.rows))
+
+
+def _are_read(
+    rows: Mapping[str, SnapshotBuffer], read: Mapping[str, SnapshotBuffer]
+) -> bool:
+    """Tell whether what is read is bound rows, or those of them that are not hidden."""
+    return all(
+        read[name] is buffer or read[name] in (buffer.without_hidden or ())
+        for name, buffer in rows.items()
+    )

@@ -80,7 +80,8 @@ def compute(
     """
     tables = [task.table(shared, states) for task in tasks]
     calls = sum(table.count for table in tables)
-    if calls == len(tables) <= FEW_CALLS and 1 in (calls, len(scratch)):
+    is_few = len(scratch) == 1 and calls == len(tables) <= FEW_CALLS
+    if calls == 1 or is_few:
         for table in tables:
             table.run_one(scratch[0])
     else:

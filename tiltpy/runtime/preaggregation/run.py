@@ -27,7 +27,7 @@ from tiltpy.runtime.arrow.timestamps import OutputStamp, StampType
 from tiltpy.runtime.concurrency.offload import allow_threads
 from tiltpy.runtime.execution.kernel import Kernel, Kernels
 from tiltpy.runtime.execution.output_group import OutputGroup
-from tiltpy.runtime.execution.run_options import RunOptions, default_workers
+from tiltpy.runtime.execution.run_options import RunOptions
 from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.ingest.keys import Keys
 from tiltpy.runtime.preaggregation.finalize import PaneAggregate, PaneSnapshots
@@ -159,7 +159,7 @@ class DirectFolds:
         self._group = group
         self._rows = rows
         self._request = request
-        self._options = options
+        self._progress = options.progress
         self._strings = plan.strings
         self.reads_in_place = plan.rows is rows.buffer
         """Runs read no codes of strings."""
@@ -175,10 +175,8 @@ class DirectFolds:
         """The kind of times of the rows."""
         return self._rows.stamps
 
-    def run(self) -> PreaggregatedRun:
+    def run(self, workers: int) -> PreaggregatedRun:
         """Fold the rows."""
-        options = self._options
-        workers = options.workers or default_workers()
         folded = {}
         for number, ready in enumerate(self._folds):
             fold, matrices = ready.fill(self._rows, workers)
@@ -187,8 +185,8 @@ class DirectFolds:
             folded[fold.name] = PaneAggregate(
                 matrices, fold.cells, definition.tdom, definition.type, self._request
             )
-        if options.progress is not None:
-            options.progress(1, 1)
+        if self._progress is not None:
+            self._progress(1, 1)
         rows, query = self._rows, self._group.query
         return PreaggregatedRun(query, rows.names, rows.stamps, self._strings, folded)
 
@@ -196,7 +194,7 @@ class DirectFolds:
         self, stamp: OutputStamp, order: Order, workers: int
     ) -> Iterator[OutputTable]:
         """Fold the rows, and make a table of each output."""
-        return self.run().tables(stamp, order, workers)
+        return self.run(workers).tables(stamp, order, workers)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
