@@ -460,16 +460,21 @@ class _Terminal:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.read, self.write = pty.openpty()
-        stream = os.fdopen(self.write, "w")
-        monkeypatch.setattr(sys, "stderr", stream)
+        self.stream = os.fdopen(self.write, "w")
+        monkeypatch.setattr(sys, "stderr", self.stream)
 
     def text(self) -> str:
-        sys.stderr.flush()
-        os.set_blocking(self.read, False)
-        try:
-            return os.read(self.read, 65536).decode()
-        except BlockingIOError:
-            return ""
+        """Text written so far.
+
+        The system hands it over in pieces, some of them later than others, so
+        a mark is written behind it and awaited.
+        """
+        self.stream.write("\0")
+        self.stream.flush()
+        text = b""
+        while not text.endswith(b"\0"):
+            text += os.read(self.read, 65536)
+        return text[:-1].decode()
 
 
 @pytest.mark.parametrize("rich", [True, False])
