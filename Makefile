@@ -112,6 +112,7 @@ clean:
 $(VENV)/installed-demo: PACKAGES = --editable '.[cli]'
 $(VENV)/installed-tools: PACKAGES = --editable '.[tools]'
 $(VENV)/installed-dev: PACKAGES = $(SPARK)
+$(VENV)/installed-dev: UV = false
 $(VENV)/installed-demo $(VENV)/installed-tools: pyproject.toml $(BIN)/python
 $(VENV)/installed-dev: $(VENV)/installed-tools
 $(VENV)/installed-%:
@@ -120,7 +121,9 @@ $(VENV)/installed-%:
 	@touch $@
 
 # uv takes a quarter of pip's time. It does not read pip's settings, such as an index:
-# where it fails, pip installs. All that they say goes to a log beside the stamp.
+# where it fails, pip installs. PySpark comes as source, and uv keeps three copies of it
+# (2 GB) for each build: pip installs it, in half the time.
+# All that they say goes to a log beside the stamp.
 PIP = $(BIN)/python -m pip --quiet --disable-pip-version-check
 UV = $(BIN)/uv --quiet --system-certs pip install --python $(BIN)/python
 define INSTALL
