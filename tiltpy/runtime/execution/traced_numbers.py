@@ -63,7 +63,10 @@ class Trace:
         results: Sequence[Operand],
         stores: Sequence[tuple[str, Operand]],
     ) -> Callable[..., tuple[Any, ...] | None]:
-        """Compile a function that makes stores and returns results, or gives up."""
+        """Compile a function that makes stores and returns results, or gives up.
+
+        It ends the trace, whose values are free with it.
+        """
         needed = {*names_of(results), *names_of([value for _, value in stores])}
         lines: list[str] = []
         for name, text, uses in reversed(self._lines):
@@ -76,7 +79,8 @@ class Trace:
         body = "\n ".join(lines)
         known = {"address": address, **_FUNCTIONS}
         exec(f"def traced({', '.join(arguments)}):\n {body}", known)  # noqa: S102
-        compiled: Callable[..., tuple[Any, ...] | None] = known["traced"]
+        compiled: Callable[..., tuple[Any, ...] | None] = known.pop("traced")
+        self._nodes.clear()
         return compiled
 
 

@@ -97,7 +97,7 @@ def _arrange(
     least, greatest = find_range(ticks)
     if not by:
         return Arrivals(ticks, rows, np.full(len(ticks), len(ticks))), None
-    codes = KeyedTable.of(name, table, by).codes
+    codes = KeyedTable(name, table, by).codes
     groups = group_rows(codes.codes, codes.size)
     keys, span = len(groups.codes), greatest - least + 1
     if keys * span > MAX_TIME:

@@ -54,15 +54,21 @@ def key_array(input: str, table: pa.Table, name: str) -> pa.Array:
 
 
 class KeyedTable:
-    """The key columns of a table, encoded once: their values, and the codes of keys."""
+    """The key columns of an input's table, read and encoded once: the codes of keys.
 
-    def __init__(self, columns: Sequence[pa.Array]) -> None:
-        self.columns = tuple(columns)
+    Nothing is read before it is asked for; what is wrong with a column is said then.
+    """
 
-    @staticmethod
-    def of(input: str, table: pa.Table, names: Sequence[str]) -> "KeyedTable":
-        """Read the key columns of an input's table."""
-        return KeyedTable([key_array(input, table, name) for name in names])
+    def __init__(self, input: str, table: pa.Table, names: Sequence[str]) -> None:
+        self._input = input
+        self._table = table
+        self._names = names
+
+    @cached_property
+    def columns(self) -> tuple[pa.Array, ...]:
+        """The values of the columns."""
+        read = (key_array(self._input, self._table, name) for name in self._names)
+        return tuple(read)
 
     @cached_property
     def codes(self) -> KeyCodes:

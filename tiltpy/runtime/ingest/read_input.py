@@ -213,9 +213,7 @@ def read_keys(
     input: str, binding: InputBinding, table: pa.Table, names: tuple[str, ...]
 ) -> KeyedTable:
     """Read the key columns of the table that is bound to an input."""
-    return binding.memoize(
-        (KeyedTable, names), lambda: KeyedTable.of(input, table, names)
-    )
+    return binding.memoize((KeyedTable, names), lambda: KeyedTable(input, table, names))
 
 
 def _empty_rows(declared: Input, kind: StampType, keys: Keys | None) -> InputRows:

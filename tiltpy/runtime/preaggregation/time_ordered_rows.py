@@ -5,8 +5,6 @@ codes. That range is taken from a sample of the rows, and from all of them only 
 the sample missed a key.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 import pyarrow as pa
 
@@ -45,20 +43,20 @@ class TimeOrderedRows:
         buffer: SnapshotBuffer,
         stamps: StampType,
         names: tuple[str, ...],
-        keyed: Callable[[], KeyedTable],
+        keyed: KeyedTable,
         sampled: int,
     ) -> None:
         self.buffer = buffer
         self.stamps = stamps
         self.names = names
-        self._read_keys = keyed
+        self._keyed = keyed
         self._sampled = sampled
         self._range: tuple[int, int] | None = None
 
     @cached_property
     def columns(self) -> tuple[pa.Array, ...]:
         """The key columns."""
-        return self._read_keys().columns
+        return self._keyed.columns
 
     @cached_property
     def fields(self) -> list[tuple[str, pa.DataType]]:
@@ -92,7 +90,7 @@ class TimeOrderedRows:
 
     @cached_property
     def _codes(self) -> KeyCodes:
-        return self._read_keys().codes
+        return self._keyed.codes
 
     @cached_property
     def _narrow_codes(self) -> KeyCodes:
@@ -216,10 +214,7 @@ def _read(
         buffer = lay_out_events(
             tuple(stamps.ticks for stamps in times), lifetime, payload
         )
-
-    def keyed() -> KeyedTable:
-        return read_keys(declared.name, binding, table, choice.keys)
-
+    keyed = read_keys(declared.name, binding, table, choice.keys)
     return TimeOrderedRows(buffer, kind, declared.keys, keyed, sampled)
 
 
