@@ -171,13 +171,22 @@ class SnapshotBuffer:
 
         `row_object`: they are those of a row object.
         """
-        assert 0 <= start <= stop <= self.n
         count = stop - start
-        rows = slice(start, start + max(1, count))
-        if count == 0:  # any row serves as the one that must be readable
-            rows = slice(max(0, min(start, self.n - 1)), None)
-        columns = tuple([c.slice(rows.start, count) for c in self.columns])
-        first = self.start
+        first = self._readable(start, count).start
+        columns = tuple([c.slice(first, count) for c in self.columns])
+        return self.slice_times(start, stop, columns, row_object=row_object)
+
+    def slice_times(
+        self,
+        start: int,
+        stop: int,
+        columns: tuple[Column, ...],
+        *,
+        row_object: bool = False,
+    ) -> "SnapshotBuffer":
+        """View the times of the rows `start` to `stop`, which have other columns."""
+        assert 0 <= start <= stop <= self.n
+        rows, first = self._readable(start, stop - start), self.start
         if self.layout is TimeLayout.SAMPLED:
             first += start * self.period
         elif self.starts is None and start > 0:
@@ -185,7 +194,7 @@ class SnapshotBuffer:
             first = int(self.ends[start - 1])
         return SnapshotBuffer(
             self.layout,
-            count,
+            stop - start,
             first,
             self.period,
             None if self.starts is None else self.starts[rows],
@@ -197,6 +206,12 @@ class SnapshotBuffer:
             self.before,
             row_object or self.row_object,
         )
+
+    def _readable(self, start: int, count: int) -> slice:
+        """Return so many rows from one on; where there are none, any to be readable."""
+        if count:
+            return slice(start, start + count)
+        return slice(max(0, min(start, self.n - 1)), None)
 
     def with_columns(self, columns: tuple[Column, ...]) -> "SnapshotBuffer":
         """Replace the payload columns."""

@@ -60,7 +60,9 @@ class RangeFormulas:
         coverage = Coverage[Any](signature, 0, slices, cells, request, {}, {})
         coverage.check_ranked()
         outputs = list_outputs(coverage)
-        self._outputs = [(each.loop, each.may_have_others) for each in outputs]
+        self._outputs = [
+            (each.loop, each.may_have_others, each.owns_rows) for each in outputs
+        ]
         needs: dict[str, tuple[Any, list[int]]] = {}
         for index, size in list_sizes(table.map, coverage):
             needs.setdefault(text_of(size), (size, []))[1].append(index)
@@ -99,10 +101,12 @@ class RangeFormulas:
             if size > room:
                 return None
         outputs, place = [], len(self._room)
-        for loop, may_have_others in self._outputs:
+        for loop, may_have_others, owns_rows in self._outputs:
             first, last, seam, begin, stop = numbers[place : place + 5]
             cells = Cells(first, last, bool(seam))
-            outputs.append(SweepOutput(loop, cells, may_have_others, begin, stop))
+            outputs.append(
+                SweepOutput(loop, cells, may_have_others, begin, stop, owns_rows)
+            )
             place += 5
         return outputs
 

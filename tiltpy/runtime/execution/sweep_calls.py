@@ -126,7 +126,8 @@ class SweepOutput:
 
     `may_have_others`: there may be snapshots of other cells than those. `begin` is the
     first grid point that each call visits, or the first row of those that it visits,
-    up to `stop`, where snapshots have the times of rows.
+    up to `stop`, where snapshots have the times of rows. `owns_rows`: of a row object,
+    calls own all rows that they visit.
     """
 
     loop: Loop
@@ -134,6 +135,7 @@ class SweepOutput:
     may_have_others: bool
     begin: I64Array | int
     stop: I64Array | int = 0
+    owns_rows: bool = False
 
     def count_snapshots(self, table: CallTable) -> _Snapshots:
         """Count the snapshots that the calls of a table wrote."""
@@ -150,7 +152,7 @@ class SweepOutput:
     ) -> SnapshotBuffer | JoinedRows:
         """Return the snapshots of a call, of a row object those that it owns."""
         piece = self._piece_of(snapshots, call, rows)
-        if isinstance(piece, JoinedRows) or not self.loop.stamped:
+        if isinstance(piece, JoinedRows) or not self.loop.stamped or self.owns_rows:
             return piece
         before = rows[self.loop.reads[0].object].before
         owned = self.cells.of(call)
@@ -158,7 +160,7 @@ class SweepOutput:
         first, stop = starts.searchsorted(
             [owned.first - before, owned.last - before + 1]
         )
-        return piece.slice(int(first), int(stop), row_object=True)
+        return piece.slice(int(first), int(stop))
 
     def _piece_of(
         self, snapshots: _Snapshots, call: int, rows: Mapping[str, SnapshotBuffer]
@@ -169,11 +171,12 @@ class SweepOutput:
         payload = table.payload(loop, call, count, copy=copy)
         if loop.shares_times:
             first, stop = item(self.begin, call), item(self.stop, call)
-            source = rows[loop.reads[0].object].slice(first, stop)
+            source = rows[loop.reads[0].object]
             if not loop.distinct:
-                return source.with_columns(payload)
-            marks = table.marks(loop, call, source.n)
-            source = source.with_columns(())
+                stamped = loop.stamped
+                return source.slice_times(first, stop, payload, row_object=stamped)
+            marks = table.marks(loop, call, stop - first)
+            source = source.slice_times(first, stop, ())
             return JoinedRows(source, marks, count, payload)
         if loop.implicit_times:
             period = loop.tdom.precision
@@ -185,8 +188,17 @@ class SweepOutput:
             for kind in TIMES
         ]
         layout = TimeLayout.OVERLAPPING if loop.stamped else TimeLayout.INTERVALS
-        fifo = not loop.stamped
-        return SnapshotBuffer(layout, count, 0, 1, starts, ends, payload, fifo)
+        return SnapshotBuffer(
+            layout,
+            count,
+            0,
+            1,
+            starts,
+            ends,
+            payload,
+            not loop.stamped,
+            row_object=loop.stamped,
+        )
 
 
 def list_outputs(coverage: Coverage[Any]) -> list[SweepOutput]:
@@ -205,8 +217,10 @@ def _output_of(loop: Loop, coverage: Coverage[Any]) -> SweepOutput:
     own_alone = coverage.count == 1 and not owned.seam
     own_alone = own_alone and (first, last) == (owned.first, owned.last)
     may_have_others = not loop.stamped and not own_alone
+    owns_rows = loop.stamped and own_alone and not loop.tdom.at_ends
     if not loop.shares_times:
-        return SweepOutput(loop, owned, may_have_others, first)
+        return SweepOutput(loop, owned, may_have_others, first, 0, owns_rows)
     begin, stop = coverage.row_range(loop)
     before = coverage.slices[loop.reads[0].object].first
-    return SweepOutput(loop, owned, may_have_others, before + begin, before + stop)
+    begin, stop = before + begin, before + stop
+    return SweepOutput(loop, owned, may_have_others, begin, stop, owns_rows)
