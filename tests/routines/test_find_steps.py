@@ -19,7 +19,7 @@ def test_steps_are_those_of_neighbours(values: list[int]) -> None:
     array = np.array(values, np.int64)
     call = PreparedCall(FIND_STEPS, 0, 0, array)
     call(len(array))
-    least, greatest = call.read_back(0), call.read_back(1)
+    least, greatest = call.numbers[0], call.numbers[1]
     steps = [right - left for left, right in pairwise(values)]
     if not steps:
         assert (least, greatest) == (ENDLESS, -ENDLESS)

@@ -21,7 +21,7 @@ def test_the_order_is_that_of_the_highest_digits(
     places = np.empty(1 << DIGIT_BITS, np.int64)
     call = PreparedCall(SORT_BY_DIGITS, count, digits, 0, halves, places)
     call()
-    first = call.read_back(2)
+    first = call.numbers[2]
     low_bits = 64 - digits * DIGIT_BITS
     expected = sorted(numbers, key=lambda number: number >> low_bits)
     assert halves[first : first + count].tolist() == expected

@@ -16,16 +16,13 @@ class PreparedCall:
     def __init__(self, routine: Routine, *arguments: Argument) -> None:
         self._arguments = arguments
         self._slots = np.array([*map(find_slot, arguments)], np.int64)
-        self._numbers = self._slots.data
+        self.numbers = self._slots.data
+        """The arguments as numbers, which calls write back to."""
         self._address = address(self._slots)
         self._call = routine.load().call
 
     def __call__(self, *numbers: int) -> None:
         """Call it with other numbers; what it writes back replaces them."""
         for slot, number in enumerate(numbers):
-            self._numbers[slot] = number
+            self.numbers[slot] = number
         self._call(self._address)
-
-    def read_back(self, slot: int) -> int:
-        """Read the number that it wrote in the slot of an argument."""
-        return self._numbers[slot]

@@ -150,6 +150,7 @@ class LiveEngine:
             for source in fresh:
                 source.forget_schema()
             raise
+        self.is_broken = True  # until `_step` has computed what this brings
         for name, arrival in arrivals.items():
             self.sources[name].take(arrival)
         late = {

@@ -4,6 +4,7 @@ The arrays are those `tiltpy.abi` documents. They may be views of Arrow memory, 
 owner numpy keeps alive; nobody writes to them once they stand in a buffer.
 """
 
+import builtins
 from dataclasses import field, replace
 
 import numpy as np
@@ -207,7 +208,7 @@ class SnapshotBuffer:
             row_object or self.row_object,
         )
 
-    def _readable(self, start: int, count: int) -> slice:
+    def _readable(self, start: int, count: int) -> builtins.slice:
         """Return so many rows from one on; where there are none, any to be readable."""
         if count:
             return slice(start, start + count)

@@ -76,19 +76,30 @@ class LatenessRule:
         if not len(starts):
             return None, max(complete, _reduce(greatest, options.reorder)), greatest
         if steps is not None:
-            first, last = int(starts[0]), int(starts[-1])
-            jump, step = options.jump, max(steps[1], first - greatest)
-            if greatest == BEGINNING:
-                step = steps[1]
-            bound = max(complete, _reduce(greatest, options.reorder))
-            if first >= bound and (jump is None or step <= jump):
-                most = max(greatest, last)
-                return None, max(complete, _reduce(most, options.reorder)), most
+            order = self._follow_order(starts, steps, complete, greatest)
+            if order is not None:
+                return None, *order
         bounds = self._bounds_before(starts, complete, greatest)
         complete, bounds = int(bounds[-1]), bounds[:-1]
         if starts[0] >= bounds[0] and (starts >= bounds).all():
             return None, complete, max(greatest, int(starts.max()))
         return bounds, complete, greatest
+
+    def _follow_order(
+        self, starts: Times, steps: Steps, complete: int, greatest: int
+    ) -> tuple[int, int] | None:
+        """Follow rows in order; None where some are late or far beyond the others."""
+        reorder, jump = self._options.reorder, self._options.jump
+        first, last = starts.item(0), starts.item(-1)
+        if first < complete or first < greatest - reorder:
+            return None
+        if jump is not None:
+            beyond = 0 if greatest == BEGINNING else first - greatest
+            if steps[1] > jump or beyond > jump:
+                return None
+        most = max(greatest, last)
+        through = most - reorder
+        return (max(complete, through)), most
 
     def _bounds_before(
         self, starts: I64Array, complete: int, greatest: int

@@ -4,13 +4,12 @@ What their schema says is settled once; a frame costs its validation, a view of 
 column, and one pass over its stamps.
 """
 
-from typing import TypeAlias
-
 import numpy as np
 import pyarrow as pa
 
 from tiltpy.array_address import address
 from tiltpy.ir.nodes import Input
+from tiltpy.lean_dataclass import record
 from tiltpy.routines.catalogue import FIND_STEPS
 from tiltpy.routines.prepared_call import PreparedCall
 from tiltpy.runtime.arrays.dtypes import Steps, Times
@@ -21,8 +20,20 @@ from tiltpy.runtime.arrow.timestamps import stamp_type
 from tiltpy.types import MAX_TIME, Unit, columns
 
 _TICKS = np.dtype(np.int64)
-PlainFrame: TypeAlias = tuple[Times, Steps | None, list[Column]]
-"""Stamps, the steps between those in order, and payload."""
+
+
+@record(frozen=True, slots=True, eq=False)
+class PlainFrame:
+    """The stamps and the payload of a frame, at least one row.
+
+    `steps` are those between stamps that are in order, None where they are not.
+    `has_nulls`: a value of the payload may be null.
+    """
+
+    stamps: Times
+    steps: Steps | None
+    payload: list[Column]
+    has_nulls: bool
 
 
 class StepFinder:
@@ -35,8 +46,8 @@ class StepFinder:
         """Find the least and the greatest step, of at least one time."""
         call = self._call
         call(len(times), 0, address(times))
-        least = call.read_back(0)
-        return (least, call.read_back(1)) if least >= 0 else None
+        least, greatest, _ = call.numbers
+        return (least, greatest) if least >= 0 else None
 
 
 class PlainFrames:
@@ -87,13 +98,17 @@ class PlainFrames:
         stamps: Times = values_of(array, _TICKS)
         steps = self._steps.find(stamps)
         if steps is None:
-            first, last = stamps.min(), stamps.max()
+            first, last = int(stamps.min()), int(stamps.max())
         else:
             first, last = stamps.item(0), stamps.item(-1)
         if first < self._low or last > self._high:
             return None
-        payload = [column_of(batch.column(n), scalar) for n, scalar in self._payload]
-        return stamps, steps, payload
+        payload, has_nulls = [], False
+        for place, scalar in self._payload:
+            column = column_of(batch.column(place), scalar)
+            has_nulls |= column.validity is not None
+            payload.append(column)
+        return PlainFrame(stamps, steps, payload, has_nulls)
 
 
 def _counts_ticks(kind: pa.DataType, unit: Unit | None) -> bool:

@@ -202,9 +202,10 @@ class ArrivalReader:
         keys = None if plain is None else self._read_keys(table)
         if plain is None or keys is None:
             return self._read_columns(table)
-        stamps, steps, payload = plain
-        source = self._plain_rows([stamps], payload, keys)
-        return _FrameRows(table, [stamps], stamps - self.before, steps, source)
+        columns, stamps = self._plain_columns, plain.stamps
+        assert columns is not None
+        source = PlainRows(columns, [stamps], plain.payload, keys, plain.has_nulls)
+        return _FrameRows(table, [stamps], stamps - self.before, plain.steps, source)
 
     def _read_columns(self, table: pa.Table) -> "_FrameRows":
         """Read the times of a frame column by column, to name what is wrong."""
@@ -228,7 +229,9 @@ class ArrivalReader:
         keys = self._read_keys(table)
         if keys is not None and table.num_rows:
             payload = read_payload(self._settled, table, self.choice.payload, self.unit)
-            return self._plain_rows(ticks, payload, keys)
+            assert self._plain_columns is not None
+            has_nulls = any(column.validity is not None for column in payload)
+            return PlainRows(self._plain_columns, ticks, payload, keys, has_nulls)
         columns = [*map(plain_array, ticks), *map(table.column, self.columns)]
         rows = pa.Table.from_arrays(columns, self.names)
         self._check_payload(rows)
@@ -245,18 +248,6 @@ class ArrivalReader:
         name = self.declared.name
         keys = [flat_column(name, table, column) for column in self.choice.keys]
         return tuple(keys) if all(map(is_regular, keys)) else None
-
-    def _plain_rows(
-        self,
-        ticks: Sequence[I64Array],
-        payload: Sequence[Column],
-        keys: Sequence[pa.Array],
-    ) -> PlainRows:
-        assert self._plain_columns is not None
-        has_nulls = False
-        for column in payload:
-            has_nulls |= column.validity is not None
-        return PlainRows(self._plain_columns, ticks, payload, keys, has_nulls)
 
     def _select(self, table: pa.Table) -> pa.Table:
         """Select the columns of a frame, whose types must be those of before."""

@@ -48,7 +48,7 @@ def count_inversions(times: Times) -> int:
     numbers[: len(times)] = times
     call = PreparedCall(COUNT_INVERSIONS, 0, 0, numbers, copy)
     call(len(times))
-    return call.read_back(1)
+    return call.numbers[1]
 
 
 def find_distance(times: Times) -> int:

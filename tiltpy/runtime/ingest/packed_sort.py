@@ -133,7 +133,7 @@ def sort_by_digits(room: Packed, bits: int) -> Packed:
     places = np.empty(1 << DIGIT_BITS, np.int64)
     call = PreparedCall(SORT_BY_DIGITS, rows, digits, 0, room, places)
     call()
-    first = call.read_back(2)
+    first = call.numbers[2]
     return room[first : first + rows]
 
 

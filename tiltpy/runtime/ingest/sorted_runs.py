@@ -66,7 +66,7 @@ class SortedRuns:
         call = self._append_call
         call(used, used + rows, self.runs, self._last_run)
         self.used = used + rows
-        self.runs, self._last_run = call.read_back(2), call.read_back(3)
+        self.runs, self._last_run = call.numbers[2], call.numbers[3]
         self.count += rows
 
     def release(self, time: int) -> tuple[Times, Slots]:
@@ -76,8 +76,8 @@ class SortedRuns:
         """
         call = self._release_call
         call(time, self.runs)
-        rows = call.read_back(2)
-        self.runs = call.read_back(1)
+        rows = call.numbers[2]
+        self.runs = call.numbers[1]
         self.count -= rows
         starts, slots = self._merged
         return starts[:rows], slots[:rows]
