@@ -410,8 +410,7 @@ class _Stream:
             most = max(costs.least_bytes, min(room, 4 * self.span, longest))
             self.span = self.fixed_span or most
             self.fresh = 0
-        if POOL.idle > self.memory // 2:
-            POOL.release()
+        POOL.release(self.memory)
 
     def _drop(self) -> int:
         """Forget the rows that no output needs; the bytes of the others."""

@@ -98,11 +98,11 @@ class Pool(ForkSafe):
         self._returned.append(region)
         self._settle()
 
-    def release(self) -> None:
-        """Give all idle memory back to the system."""
+    def release(self, limit: int = 0) -> None:
+        """Give idle memory back to the system but for so many bytes, used last."""
         with self._lock:
             self._sort_in()
-            self._shrink(0)
+            self._shrink(limit)
 
     def _settle(self) -> None:
         """Sort in what was returned, here or where the lock is held at the moment."""

@@ -7,13 +7,11 @@ column, and one pass over its stamps.
 import numpy as np
 import pyarrow as pa
 
-from tiltpy.array_address import address
 from tiltpy.ir.nodes import Input
 from tiltpy.lean_dataclass import record
-from tiltpy.routines.catalogue import FIND_STEPS
-from tiltpy.routines.prepared_call import PreparedCall
 from tiltpy.runtime.arrays.dtypes import Steps, Times
 from tiltpy.runtime.arrays.snapshot_buffer import Column
+from tiltpy.runtime.arrays.steps import StepFinder
 from tiltpy.runtime.arrays.views import column_of, values_of
 from tiltpy.runtime.arrow.select_columns import Choice
 from tiltpy.runtime.arrow.timestamps import stamp_type
@@ -34,20 +32,6 @@ class PlainFrame:
     steps: Steps | None
     payload: list[Column]
     has_nulls: bool
-
-
-class StepFinder:
-    """Finds the steps between times that are in order; None where they are not."""
-
-    def __init__(self) -> None:
-        self._call = PreparedCall(FIND_STEPS, 0, 0, 0)
-
-    def find(self, times: Times) -> Steps | None:
-        """Find the least and the greatest step, of at least one time."""
-        call = self._call
-        call(len(times), 0, address(times))
-        least, greatest, _ = call.numbers
-        return (least, greatest) if least >= 0 else None
 
 
 class PlainFrames:

@@ -12,10 +12,11 @@ from tiltpy.lean_dataclass import record
 from tiltpy.lifetimes import Interval
 from tiltpy.runtime.arrays.dtypes import I64Array, Steps
 from tiltpy.runtime.arrays.snapshot_buffer import Column
+from tiltpy.runtime.arrays.steps import StepFinder
 from tiltpy.runtime.arrays.views import arrow_type, integers_of, plain_array
 from tiltpy.runtime.arrivals.ingress_options import IngressOptions
 from tiltpy.runtime.arrivals.lateness import LatenessRule, LateRows
-from tiltpy.runtime.arrivals.plain_frames import PlainFrames, StepFinder
+from tiltpy.runtime.arrivals.plain_frames import PlainFrames
 from tiltpy.runtime.arrivals.plain_rows import PlainColumns, PlainRows, join_plain
 from tiltpy.runtime.arrivals.waiting_rows import TimedRows, list_plain
 from tiltpy.runtime.arrow.read_frame import flat_column, read_frame

@@ -10,8 +10,8 @@ import pyarrow as pa
 from tiltpy.lean_dataclass import record
 from tiltpy.runtime.arrays.block_passes import any_block
 from tiltpy.runtime.arrays.dtypes import Steps, Times
+from tiltpy.runtime.arrays.steps import StepFinder
 from tiltpy.runtime.arrays.time_layout import shift_by_one
-from tiltpy.runtime.arrivals.plain_frames import StepFinder
 from tiltpy.runtime.arrivals.plain_rows import PlainRows, join_plain
 from tiltpy.runtime.arrivals.slot_table import SlotTable, take_rows
 from tiltpy.runtime.ingest.sort_block import order_block

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from tiltpy.errors import DataError
 from tiltpy.lean_dataclass import dataclass
 from tiltpy.runtime.arrays.block_passes import find_row
-from tiltpy.runtime.arrays.dtypes import BoolArray, Times
+from tiltpy.runtime.arrays.dtypes import BoolArray, Steps, Times
 from tiltpy.runtime.arrays.pool import empty_times
+from tiltpy.runtime.arrays.steps import find_steps
 from tiltpy.runtime.arrays.time_layout import shift_by_one
 from tiltpy.runtime.arrays.views import array_of, integers_of
 from tiltpy.runtime.concurrency.workers import map_portions
@@ -47,10 +48,14 @@ PLAIN_TICKS = StampType("ticks")
 
 @dataclass(frozen=True, slots=True)
 class Stamps:
-    """A time column in ticks; `in_order` says that no stamp is below the one before."""
+    """A time column in ticks; `in_order` says that no stamp is below the one before.
+
+    `steps` are those between stamps in order, where they were found.
+    """
 
     ticks: Times
     in_order: bool
+    steps: Steps | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,16 +107,19 @@ def to_ticks(column: TimeColumn) -> tuple[Stamps, StampType]:
     """Convert stamps to ticks: a view where they count ticks in 64 bits already."""
     kind = _check_type(column)
     raw = integers_of(column.array)
-    in_order = find_disorder(raw) is None
+    steps = find_steps(raw.view(np.int64)) if raw.dtype == np.int64 else None
+    in_order = steps is not None or find_disorder(raw) is None
     if kind.unit is None or column.tick is None or kind.unit == column.tick:
         _check_range(column, kind, raw, column.low, column.high, in_order=in_order)
-        return Stamps(raw.astype(np.int64, copy=False), in_order), kind
+        return Stamps(raw.astype(np.int64, copy=False), in_order, steps), kind
     unit, tick = NANOSECONDS[kind.unit], NANOSECONDS[column.tick]
     if unit >= tick:
         factor = unit // tick
         low, high = -(-column.low // factor), column.high // factor
         _check_range(column, kind, raw, low, high, in_order=in_order)
-        return Stamps(_multiply(raw, factor), in_order), kind
+        if steps is not None:
+            steps = factor * steps[0], factor * steps[1]
+        return Stamps(_multiply(raw, factor), in_order, steps), kind
     factor = tick // unit
     low, high = column.low * factor, column.high * factor
     _check_range(column, kind, raw, low, high, in_order=in_order)

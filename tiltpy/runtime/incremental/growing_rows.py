@@ -77,7 +77,7 @@ class GrowingRows:
         if not held.n and count >= SHARED_ROWS:
             return False
         steps = join_steps(held.row(held.n - 1)[0] if held.n else None, fresh)
-        kind = length.find_layout(*steps)
+        kind = length.find_layout(steps)
         if _RANKS[kind] < _RANKS[held.layout]:
             kind = held.layout
         if kind is TimeLayout.CONTIGUOUS:

@@ -11,6 +11,7 @@ from tiltpy.lean_dataclass import record
 from tiltpy.lifetimes import Lifetime
 from tiltpy.runtime.arrays.dtypes import Steps, Times
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
+from tiltpy.runtime.arrays.steps import layout_of_steps
 
 
 @record(frozen=True, slots=True, eq=False)
@@ -55,16 +56,13 @@ class EventLength:
         self.ticks = lifetime.before + lifetime.after
         self.is_point = lifetime.is_point
 
-    def find_layout(self, least: int, greatest: int) -> TimeLayout:
+    def find_layout(self, steps: Steps) -> TimeLayout:
         """Find the layout of rows by the steps between them."""
-        if least < self.ticks:
-            return TimeLayout.OVERLAPPING
-        is_tight = greatest <= self.ticks
-        return TimeLayout.SAMPLED if is_tight else TimeLayout.INTERVALS
+        return layout_of_steps(self.ticks, steps)
 
     def lay_out(self, rows: StampedRows) -> SnapshotBuffer:
         """Lay out rows as events."""
-        starts, layout = rows.starts, self.find_layout(*rows.steps)
+        starts, layout = rows.starts, self.find_layout(rows.steps)
         is_sampled = layout is TimeLayout.SAMPLED
         return SnapshotBuffer(
             layout,

@@ -9,6 +9,7 @@ from typing import assert_never
 import numpy as np
 import pyarrow as pa
 
+from tiltpy.abi.layouts import TimeLayout
 from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Input
@@ -21,13 +22,14 @@ from tiltpy.lifetimes import (
     UntilNext,
 )
 from tiltpy.runtime.arrays.block_passes import find_row
-from tiltpy.runtime.arrays.dtypes import I64Array, Times
+from tiltpy.runtime.arrays.dtypes import I64Array, Steps, Times
 from tiltpy.runtime.arrays.pool import empty_times
 from tiltpy.runtime.arrays.snapshot_buffer import (
     Column,
     SnapshotBuffer,
     space_equally,
 )
+from tiltpy.runtime.arrays.steps import layout_of_steps
 from tiltpy.runtime.arrays.time_layout import (
     NO_BREAKS,
     Breaks,
@@ -120,13 +122,15 @@ def lay_out_events(
     columns: tuple[Column, ...],
     next_stamp: int | None = None,
     breaks: Breaks = NO_BREAKS,
+    steps: Steps | None = None,
 ) -> SnapshotBuffer:
     """Turn at least one row into events, in order of time within each segment.
 
     `times` are the stamps of rows, or their starts and ends, in ticks. `breaks` are the
     rows with which segments start (`time_layout`). `next_stamp` is that of the row
     behind the last one, where it is known: without it the last rows of a lifetime that
-    needs the next row hold without end.
+    needs the next row hold without end. `steps` are those between stamps of a single
+    segment, where they are known.
     """
     stamps = times[0]
     match lifetime:
@@ -135,7 +139,7 @@ def lay_out_events(
         case UntilNext(longest):
             return _until_next(stamps, longest, columns, next_stamp, breaks)
         case Point() | FixedDuration() | Sampled():
-            return _lay_out_stamped(stamps, lifetime, columns, breaks)
+            return _lay_out_stamped(stamps, lifetime, columns, breaks, steps)
         case _:
             assert_never(lifetime)
 
@@ -145,15 +149,26 @@ def _lay_out_stamped(
     lifetime: Point | FixedDuration | Sampled,
     columns: tuple[Column, ...],
     breaks: Breaks,
+    steps: Steps | None,
 ) -> SnapshotBuffer:
     """Lay out events of one length, each around the stamp of its row."""
     before, after = lifetime.before, lifetime.after
     length = before + after
-    if has_period(stamps, length, breaks):  # each row ends where the next one starts
+    layout = None if steps is None else layout_of_steps(length, steps)
+    if layout is TimeLayout.SAMPLED or (
+        layout is None and has_period(stamps, length, breaks)
+    ):  # each row ends where the next one starts
         buffer = make_sampled(int(stamps[0]) - before, length, len(stamps), columns)
     else:
         ends = _add(stamps, after) if after else stamps
-        buffer = lay_out(_add(stamps, -before), ends, columns, breaks)
+        starts = _add(stamps, -before)
+        if layout is None:
+            buffer = lay_out(starts, ends, columns, breaks)
+        else:
+            first = int(starts[0])
+            buffer = SnapshotBuffer(
+                layout, len(starts), first, 0, starts, ends, columns
+            )
     return SnapshotBuffer(
         buffer.layout,
         buffer.n,

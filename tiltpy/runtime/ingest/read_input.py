@@ -160,7 +160,15 @@ def _ingest(
     if table.num_rows == 0:
         return _empty_rows(declared, kind, rows.keys)
     ticks = tuple(move_times(stamps.ticks, rows.order) for stamps in times)
-    buffer = lay_out_events(ticks, settled.lifetime, payload, next_stamp, rows.breaks)
+    is_whole = rows.order is None and rows.keys is None
+    buffer = lay_out_events(
+        ticks,
+        settled.lifetime,
+        payload,
+        next_stamp,
+        rows.breaks,
+        times[0].steps if is_whole else None,
+    )
     if declared.cells:
         if isinstance(declared.type, Scalar):
             present = payload[0].valid(table.num_rows).astype(np.bool_)

@@ -211,9 +211,9 @@ def _read(
         start, period = binding.samples.start, binding.samples.period
         buffer = make_sampled(start, period, table.num_rows, payload)
     else:
-        buffer = lay_out_events(
-            tuple(stamps.ticks for stamps in times), lifetime, payload
-        )
+        ticks = tuple(stamps.ticks for stamps in times)
+        buffer = lay_out_events(ticks, lifetime, payload, steps=times[0].steps)
+
     keyed = read_keys(declared.name, binding, table, choice.keys)
     return TimeOrderedRows(buffer, kind, declared.keys, keyed, sampled)
 
