@@ -13,6 +13,7 @@ from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Query
 from tiltpy.plan.nodes import Misfit
 from tiltpy.runtime.arrays.arrow_pool import are_arrow_pages_reused
+from tiltpy.runtime.arrays.pool import physical_memory
 from tiltpy.runtime.arrow.parquet_scan import ParquetScan
 from tiltpy.runtime.execution.kernel import Kernels
 from tiltpy.runtime.execution.output_group import OutputGroup
@@ -50,10 +51,10 @@ def plan_folds_of(
     if declared is None or options.preaggregate is False:
         return None
     binding, costs = bindings[declared.name], options.costs.preaggregation
-    in_parts = alone and isinstance(binding.frame, ParquetScan)
-    if in_parts and are_arrow_pages_reused():
-        with suppress(Misfit, DataError):  # the error says where, over all rows at once
-            return fold_in_parts(group, binding, request, options)
+    if alone and are_arrow_pages_reused():
+        folded = fold_file(group, bindings, request, options, physical_memory())
+        if folded is not None:
+            return folded
     rows = read_in_time_order(declared, binding, group.query.unit, costs)
     if isinstance(rows, str):
         return None
@@ -61,6 +62,31 @@ def plan_folds_of(
         return DirectFolds(group, rows, request, options)
     except Misfit:
         return None
+
+
+def fold_file(
+    group: OutputGroup[FoldKernels],
+    bindings: Mapping[str, InputBinding],
+    request: Request,
+    options: RunOptions,
+    memory: int,
+    *,
+    merges: bool = True,
+) -> PreaggregatedRun | None:
+    """Fold the rows of a group's only input part by part, where it is read of files.
+
+    `memory` and `merges` are as in `fold_in_parts`. None where it cannot be; an error
+    says where it is only over rows that are read otherwise.
+    """
+    declared = only_input(group.query)
+    if declared is None or options.preaggregate is False:
+        return None
+    binding = bindings[declared.name]
+    if not isinstance(binding.frame, ParquetScan):
+        return None
+    with suppress(Misfit, DataError):
+        return fold_in_parts(group, binding, request, options, memory, merges=merges)
+    return None
 
 
 def evaluate(

@@ -9,21 +9,22 @@ before it is carried into the next span, which may extend it.
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from tiltpy.engines.engine import Evaluation
 from tiltpy.engines.keyed_engine import KeyedEvaluation
 from tiltpy.engines.stream_parts import StreamPart, UnkeyedPart, make_part
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Query
+from tiltpy.ir.reductions import adds_floats
 from tiltpy.passes.resolve_boundaries import resolve_boundaries
 from tiltpy.runtime.arrays.pool import POOL
 from tiltpy.runtime.arrow.parquet_scan import ParquetScan, rows_of
 from tiltpy.runtime.arrow.timestamps import OutputStamp, output_stamp
-from tiltpy.runtime.concurrency.offload import offload
+from tiltpy.runtime.concurrency.offload import allow_threads, offload
 from tiltpy.runtime.execution.hidden_rows import HiddenRows
-from tiltpy.runtime.execution.kernel import Kernels
 from tiltpy.runtime.execution.output_group import OutputGroup
-from tiltpy.runtime.execution.run_options import RunOptions
+from tiltpy.runtime.execution.run_options import RunOptions, default_workers
 from tiltpy.runtime.execution.time_domain import (
     Domain,
     OutputRange,
@@ -50,10 +51,13 @@ from tiltpy.runtime.results.result import Result
 from tiltpy.runtime.results.windows import Grid, IntervalGrid
 from tiltpy.types import ENDLESS, TDom
 
+if TYPE_CHECKING:
+    from tiltpy.runtime.preaggregation.run import FoldKernels
+
 
 def stream(
     query: Query,
-    groups: Sequence[OutputGroup[Kernels]],
+    groups: "Sequence[OutputGroup[FoldKernels]]",
     bindings: Mapping[str, InputBinding],
     request: Request,
     options: RunOptions,
@@ -64,6 +68,9 @@ def stream(
 ) -> Generator[Result]:
     """The outputs of a query, with its boundaries, over its inputs, span by span.
 
+    Windows by key over files are folded as the rows come, if their states are few:
+    there is one result then.
+
     `groups` are its outputs that have the same keys. One result at least. `memory`
     bounds what is held (bytes); where rows that are needed at once do not fit, it is a
     `DataError`. `span`, the bytes of rows in a span, follows from it where it is not
@@ -72,7 +79,54 @@ def stream(
     run = _Stream(
         query, groups, bindings, request, options, memory, span, stamp, hidden
     )
-    return run.results()
+    if len(groups) > 1 or not groups[0].is_keyed or span is not None:
+        return run.results()
+    return _fold_or_go(run, groups[0], bindings, options)
+
+
+def _fold_or_go(
+    run: "_Stream",
+    group: "OutputGroup[FoldKernels]",
+    bindings: Mapping[str, InputBinding],
+    options: RunOptions,
+) -> Generator[Result]:
+    """Fold the only outputs of a run, or go through it span by span."""
+    folded = _fold(run, group, bindings, options)
+    if folded is None:
+        yield from run.results()
+    else:
+        yield folded
+
+
+def _fold(
+    run: "_Stream",
+    group: "OutputGroup[FoldKernels]",
+    bindings: Mapping[str, InputBinding],
+    options: RunOptions,
+) -> Result | None:
+    """Fold the only outputs of a run while files are read; None where it cannot be.
+
+    Nor is it done where floats of several panes would be added up in another order than
+    those of grouped rows: how much memory there is must change no bit.
+    """
+    from tiltpy.engines import keyed_tables  # noqa: PLC0415 - late
+
+    workers = options.workers or default_workers()
+    with allow_threads(workers):
+        folded = keyed_tables.fold_file(
+            group,
+            bindings,
+            run.request,
+            options,
+            run.memory,
+            merges=not adds_floats(group.query),
+        )
+    if folded is None:
+        return None
+    tables = list(folded.tables(run.stamp, "key", workers))
+    for table in tables:
+        table.grid = find_grid(group.outputs[table.name].tdom)
+    return Result(tables)
 
 
 def _look(hidden: HiddenRows | None, name: str, rows: InputRows) -> None:
@@ -93,7 +147,7 @@ class _Stream:
     def __init__(
         self,
         query: Query,
-        groups: Sequence[OutputGroup[Kernels]],
+        groups: "Sequence[OutputGroup[FoldKernels]]",
         bindings: Mapping[str, InputBinding],
         request: Request,
         options: RunOptions,
@@ -453,6 +507,11 @@ class _Stream:
             table = evaluation.table(name, output.definition.type, self.stamp)
             tdom = output.definition.tdom
             if tdom.rows is None:
-                table.grid = Grid(tdom) if tdom.cells is None else IntervalGrid(tdom)
+                table.grid = find_grid(tdom)
             tables.append(table)
         return Result(tables)
+
+
+def find_grid(tdom: TDom) -> Grid:
+    """Find the grid of an output, not one of rows, of which not all rows are known."""
+    return Grid(tdom) if tdom.cells is None else IntervalGrid(tdom)

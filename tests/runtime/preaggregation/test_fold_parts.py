@@ -68,9 +68,9 @@ def count_outcomes() -> Iterator[list[str]]:
     """List how each attempt to fold in parts ended."""
     ended: list[str] = []
 
-    def fold(*args: object) -> object:
+    def fold(*args: object, **options: object) -> object:
         try:
-            run = fold_in_parts(*args)  # type: ignore[arg-type]
+            run = fold_in_parts(*args, **options)  # type: ignore[arg-type]
         except (Misfit, DataError) as error:
             ended.append(str(error))
             raise
@@ -117,6 +117,64 @@ def test_parts_give_the_results_of_all_rows(
     result = query.run(x=scan_parquet(paths), start=start, end=end)
     assert result["out"].to_arrow().equals(expected)
     assert set(outcomes) == {"folded"}
+
+
+COUNTS = HOPPING.replace("sum(", "count(")
+SEVERAL = "windows of ~out have several panes"
+LARGE = "the states of ~out would take too much memory"
+
+
+@pytest.mark.parametrize(
+    ("text", "memory", "outcome"),
+    [
+        (TUMBLING, "256MB", "folded"),
+        (TUMBLING, "40kB", LARGE),
+        (COUNTS, "256MB", "folded"),
+        (COUNTS, "40kB", LARGE),
+        (HOPPING, "256MB", SEVERAL),
+    ],
+    ids=["panes", "large", "exact", "large exact", "several panes"],
+)
+def test_streams_of_files_are_folded(
+    text: str, memory: str, outcome: str, outcomes: list[str], tmp_path: Path
+) -> None:
+    """Not where the memory would decide how floats are added up, nor where it is full.
+
+    Their rows are those that frames have, to the bit.
+    """
+    table = make_rows(4, KEYS["strings"])
+    paths = [tmp_path / f"{number}.parquet" for number in range(2)]
+    pq.write_table(table[:2100], paths[0])
+    pq.write_table(table[2100:], paths[1])
+    query = parse(text)
+
+    def list_rows(x: object) -> pa.Table:
+        parts = list(query.stream(x=x, memory=memory))
+        rows = pa.concat_tables([part["out"].to_arrow() for part in parts])
+        return rows.sort_by([("k", "ascending"), ("start", "ascending")])
+
+    pieces = [table[row : row + 500] for row in range(0, ROWS, 500)]
+    rows = list_rows(scan_parquet(paths))
+    assert rows.equals(list_rows(pieces))
+    assert outcomes == [outcome]
+    if text != HOPPING:
+        assert rows.equals(query.run(x=table)["out"].to_arrow())
+    path = tmp_path / "out.parquet"
+    counts = query.run_to(path, x=scan_parquet(paths), memory=memory)
+    assert counts == {"out": len(rows)}
+    assert pq.read_table(path).num_rows == len(rows)
+
+
+def test_windows_of_streamed_files(outcomes: list[str], tmp_path: Path) -> None:
+    """Frames of all windows are those of a run."""
+    table = make_rows(5, KEYS["integers"])
+    path = tmp_path / "x.parquet"
+    pq.write_table(table, path)
+    query = parse(TUMBLING)
+    (part,) = query.stream(x=scan_parquet(path))
+    expected = query.run(x=table)["out"].windows()
+    assert part["out"].windows().equals(expected)
+    assert outcomes == ["folded"]
 
 
 def test_two_keys_and_two_outputs(outcomes: list[str], tmp_path: Path) -> None:

@@ -22,7 +22,6 @@ from tiltpy.plan.nodes import Misfit, Refusal
 from tiltpy.plan.pane_limits import PaneFacts, most_keys, refuse_size
 from tiltpy.runtime.arrays.dictionary import NO_STRINGS
 from tiltpy.runtime.arrays.dtypes import I64Array
-from tiltpy.runtime.arrays.pool import physical_memory
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrays.views import plain_array
 from tiltpy.runtime.arrow.parquet_scan import (
@@ -63,10 +62,15 @@ def fold_in_parts(
     binding: InputBinding,
     request: Request,
     options: RunOptions,
+    memory: int,
+    *,
+    merges: bool = True,
 ) -> PreaggregatedRun:
     """Fold the rows of the only input of a query part by part; `Misfit` if not.
 
-    What is wrong with the data is a `DataError` that does not say where.
+    States may take a share of `memory`, in bytes; without `merges` a window is one
+    pane. What is wrong with the data is a
+    `DataError` that does not say where.
     """
     (declared,) = group.query.inputs
     scan = binding.frame
@@ -76,7 +80,7 @@ def fold_in_parts(
     if total < options.costs.spans.file_rows:
         raise Misfit(f"~{declared.name} has few rows")
     names = _choose_columns(declared, binding, scan)
-    folds = _PartFolds(group, binding, request, options)
+    folds = _PartFolds(group, binding, request, options, memory, merges=merges)
     rows = options.costs.spans.most_file_bytes // (_VALUE_BYTES * len(names))
     with closing(scan.batches(names, rows, encoded=True)) as batches:
         folds.fold_all(_collect(batches, rows // 2), total)
@@ -120,8 +124,13 @@ class _PartFolds:
         binding: InputBinding,
         request: Request,
         options: RunOptions,
+        memory: int,
+        *,
+        merges: bool,
     ) -> None:
         (self.declared,) = group.query.inputs
+        self.memory = memory
+        self.merges = merges
         self.group = group
         self.binding = binding
         self.request = request
@@ -166,7 +175,6 @@ class _PartFolds:
                 self._add(fold, rows, cut)
             self.rows += cut
             self._check_limits()
-        bound.known.clear()  # which is a cycle: its rows would wait for the collector
         return cut
 
     def _plan(self, rows: TimeOrderedRows) -> list[Fold]:
@@ -182,6 +190,8 @@ class _PartFolds:
                 raise Misfit(aggregation.reason)
             if aggregation.needs_rows:
                 raise Misfit(f"~{name} needs the rows once more")
+            if aggregation.merged > 1 and not self.merges:
+                raise Misfit(f"windows of ~{name} have several panes")
             before = self.outputs.get(name)
             most = None if before is None else before.fold.most
             fold = Fold.of(name, aggregation, rows, kernels, self.costs, most)
@@ -248,7 +258,7 @@ class _PartFolds:
             most = most_keys(facts, self.costs)
             entry = sum(scalar.bits // 8 or 1 for scalar in states)
             size = 2 * output.panes * len(self.known) * entry  # in parts, and joined
-            refusal = refuse_size(name, 0, size, physical_memory(), facts, self.costs)
+            refusal = refuse_size(name, 0, size, self.memory, facts, self.costs)
             if refusal is not None:
                 raise Misfit(refusal.reason)
             if isinstance(most, Refusal) or len(self.known) > most:
