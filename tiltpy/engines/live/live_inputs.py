@@ -13,7 +13,7 @@ from tiltpy.runtime.incremental.state import KeyedInputBuffer, UnkeyedSource
 from tiltpy.runtime.ingest.read_input import InputRows
 from tiltpy.runtime.ingest.ungrouped_rows import UngroupedRows
 
-FEW_ROWS = 1 << 13
+FEW_ROWS = 1 << 11
 """Rows that may stay whether they are needed or not."""
 
 
