@@ -543,3 +543,28 @@ def test_no_rows_still_have_the_columns_of_the_key() -> None:
         (part,) = query.stream(x=frame)
         assert part.num_rows == 0
         assert part.schema == query.run(x=table).schema
+
+
+@pytest.mark.parametrize("grid", ['calendar(1d, "Europe/Berlin")', "calendar(1mo)"])
+@pytest.mark.parametrize("window", ["1 cell", "3 cell"])
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_last_cells_of_keys_are_whole(grid: str, window: str, size: int) -> None:
+    """A key's domain ends with the cell of its last row, also on a calendar."""
+    random = np.random.default_rng(size)
+    stamps = 1_774_000_000 + np.cumsum(random.integers(1, 40_000, 60))
+    table = pa.table(
+        {
+            "time": pa.array(stamps * 1000, pa.timestamp("ms")),
+            "k": random.integers(0, 4, 60),
+            "x": random.integers(0, 9, 60),
+        }
+    )
+    query = tilt.parse(
+        f"unit s\ninput x by k : i64 time time point\nd = TDom(-∞, ∞, {grid})\n"
+        f"~n[d] = {{ sum = sum(~x[d-{window} : d]), n = count(~x[d-{window} : d]) }}\n"
+    )
+    expected = query.run(x=table)["n"].to_arrow()
+    pieces = (table.slice(first, size) for first in range(0, 60, size))
+    parts = [part["n"].to_arrow() for part in query.stream(x=pieces)]
+    rows = pa.concat_tables(parts)
+    assert rows.sort_by([("k", "ascending"), ("start", "ascending")]).equals(expected)

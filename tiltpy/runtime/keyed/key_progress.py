@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from tiltpy.calendars import round_up
 from tiltpy.ir.nodes import TemporalExpr
 from tiltpy.lean_dataclass import record
 from tiltpy.plan.key_traits import KeyTraits
@@ -255,7 +256,7 @@ class KeyProgress:
         del clock  # which says nothing of rows to come
         if self.end is not None:
             return np.full_like(last, self.end)
-        return ceil_to(self.definition.tdom, last)
+        return round_up(self.definition.tdom, last)
 
     def find_until(self, ends: Times, edges: RowEdges, clock: OutputRange) -> Times:
         """Find up to when to compute, by the `ends` of domains: as far as the clock."""
