@@ -12,8 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from tiltpy.errors import DataError
-from tiltpy.runtime.arrow.files import read_table, replace_files, write_tables
-from tiltpy.runtime.arrow.formats import FORMATS
+from tiltpy.runtime.arrow.files import (
+    read_table,
+    replace_files,
+    write_table,
+    write_tables,
+)
+from tiltpy.runtime.arrow.formats import FORMATS, format_of
 
 TABLE = pa.table(
     {
@@ -109,6 +114,26 @@ def test_missing_files_and_unknown_suffixes(tmp_path: Path) -> None:
         read_table(tmp_path / "table.xls")
     with pytest.raises(DataError, match="without suffix"):
         write_tables({tmp_path / "table": TABLE})
+
+
+def test_devices_and_pipes_stay(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe.csv"
+    os.mkfifo(pipe)
+    table = pa.table({"a": [1]})
+    for path in (pipe, Path("/dev/stdout"), Path("/proc/self/fd/1")):
+        with pytest.raises(DataError, match=f"{path}: is a device or a pipe"):
+            write_table(table, path, format_of(pipe))
+    assert pipe.is_fifo()
+    assert list(tmp_path.iterdir()) == [pipe]
+
+
+def test_no_file_is_written_twice(tmp_path: Path) -> None:
+    table, path = pa.table({"a": [1]}), tmp_path / "a.csv"
+    other = tmp_path / "b.csv"
+    other.symlink_to(path)
+    with pytest.raises(DataError, match="b.csv: is to be written twice; name a file"):
+        write_tables({path: table, other: table})
+    assert list(tmp_path.iterdir()) == [other]
 
 
 def test_no_directory_is_made_and_none_overwritten(tmp_path: Path) -> None:

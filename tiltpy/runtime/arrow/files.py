@@ -26,6 +26,8 @@ from tiltpy.runtime.arrow.text_files import read_text
 from tiltpy.runtime.concurrency.offload import offload
 
 _ARROW_FILE_MAGIC = b"ARROW1"
+OPEN_FILES = ("/dev/std", "/dev/fd/", "/proc/")
+"""How paths begin that stand for open files."""
 
 
 def read_table(path: Path) -> pa.Table:
@@ -82,6 +84,11 @@ def replace_files(*paths: Path) -> Iterator[tuple[Path, ...]]:
     What cannot be written is a `DataError`. If the body raises, nothing is replaced.
     """
     targets = [Path(os.path.realpath(path)) for path in paths]
+    for number, target in enumerate(targets):
+        if target in targets[:number]:
+            raise DataError(
+                f"{paths[number]}: is to be written twice; name a file for each"
+            )
     try:
         with ExitStack() as stack:
             drafts = tuple(
@@ -107,12 +114,22 @@ def _draft_like(path: Path, target: Path) -> Iterator[Path]:
     """Open a draft with the permissions of the file that it will replace."""
     if target.is_dir():
         raise DataError(f"{path}: is a directory; name a file in it")
+    if (target.exists() and not target.is_file()) or _is_of_system(path):
+        raise DataError(
+            f"{path}: is a device or a pipe, which no file may replace; name a file (on "
+            "the command line - is the standard output: --output - > FILE)"
+        )
     if not target.parent.is_dir():
         raise DataError(f"{path}: there is no directory {path.parent}; make it first")
     with open_draft(target) as draft:
         if target.exists():
             draft.chmod(target.stat().st_mode & 0o777)
         yield draft
+
+
+def _is_of_system(path: Path) -> bool:
+    """Tell whether a path names what the process has open, such as /dev/stdout."""
+    return path.absolute().as_posix().startswith(OPEN_FILES)
 
 
 def sync_folder(folder: Path) -> None:
