@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from random import Random
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -99,11 +100,36 @@ def test_a_state_that_is_none_is_named() -> None:
         query.live(resume=saved[:4])
     newer = bytearray(saved)
     newer[8] += 1
-    with pytest.raises(tilt.TiltError, match="version 3 of the format"):
+    with pytest.raises(tilt.TiltError, match="version 4 of the format"):
         query.live(resume=bytes(newer))
     other = tilt.parse("input x : f64 time ts point\n~o[t] = ~x[t] + 1\noutput ~o")
     with pytest.raises(tilt.TiltError, match="the state is of another query"):
         other.live(resume=saved)
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        ({}, "saved with x.reorder = 5, and here it is 0"),
+        ({"reorder": 6}, "saved with x.reorder = 5, and here it is 6"),
+        ({"reorder": 5, "late": "side"}, "saved with x.late = drop, and here it is"),
+        ({"reorder": 5, "column": "y"}, "saved with x.column = None, and here it is"),
+    ],
+)
+def test_a_session_goes_on_with_the_options_of_its_inputs(
+    other: dict[str, Any], message: str
+) -> None:
+    query = tilt.parse("input x : f64 time ts point\n~o[t] = ~x[t]\noutput ~o")
+    live = query.live(x=tilt.ingress(reorder=5))
+    live.push(x=pa.table({"ts": [1, 12, 15], "x": [1.0, 2.0, 3.0]}))
+    saved = live.save()
+    with pytest.raises(tilt.TiltError, match=f"resume: the state was {message}"):
+        query.live(resume=saved, x=tilt.ingress(**other))
+    with pytest.raises(tilt.TiltError, match="saved with start = None, and here it"):
+        query.live(resume=saved, start=3, x=tilt.ingress(reorder=5))
+    resumed = query.live(resume=saved, x=tilt.ingress(reorder=5, jump=1000))
+    resumed.push(x=pa.table({"ts": [12, 11], "x": [0.5, 0.25]}))
+    assert resumed.counts["x"].accepted == 5
 
 
 def test_states_are_of_the_options_that_made_them() -> None:

@@ -22,6 +22,7 @@ def save_session(engine: LiveEngine) -> bytes:
     return write_state(
         {
             "query": fingerprint(engine.query),
+            "options": list_options(engine),
             "steps": engine.steps,
             "outputs": {
                 name: (output.start, output.done, output.finished)
@@ -45,6 +46,13 @@ def restore_session(engine: LiveEngine, saved: bytes, name: str = "resume") -> N
             f"{name}: the state is of another query, or of other lifetimes or "
             "parameters; go on with the query that it was saved of, or start anew"
         )
+    present = list_options(engine)
+    for option, value in state["options"].items():
+        if present[option] != value:
+            raise TiltError(
+                f"{name}: the state was saved with {option} = {value}, and here it is "
+                f"{present[option]}; go on with the options that it was saved with"
+            )
     for input_name, source in engine.sources.items():
         source.restore(state["sources"][input_name])
     engine.steps = state["steps"]
@@ -67,6 +75,21 @@ def look_ahead(engine: LiveEngine) -> tuple[LiveEngine, SessionStep]:
     copy = engine.renew()
     restore_session(copy, save_session(engine))
     return copy, copy.finish()
+
+
+def list_options(engine: LiveEngine) -> dict[str, str]:
+    """List the options that decide what becomes of rows, by their names."""
+    options = {"start": str(engine.request.start)}
+    for name, source in engine.sources.items():
+        binding = source.options.binding
+        options |= {
+            f"{name}.reorder": str(source.options.reorder),
+            f"{name}.late": source.options.late,
+            f"{name}.column": str(binding.column),
+            f"{name}.order": str(binding.order),
+            f"{name}.by": str(binding.by),
+        }
+    return options
 
 
 def fingerprint(query: Query) -> str:
