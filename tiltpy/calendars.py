@@ -70,7 +70,8 @@ def _changes_by(table: ZoneTable, seconds: Times) -> tuple[Times, Times]:
     """Find the offsets that hold at some times, and since when."""
     beyond = np.maximum(seconds - LAST, -1) // CYCLE + 1
     known = seconds - beyond * CYCLE
-    changes = np.searchsorted(table.changes, known, "right") - 1
+    # What the first one changes to holds before it, too.
+    changes = np.maximum(np.searchsorted(table.changes, known, "right") - 1, 0)
     return changes, table.changes[changes] + beyond * CYCLE
 
 

@@ -160,6 +160,7 @@ def test_names_and_types_of_any_kind(tilt: Tilt) -> None:
             "found no times in 'a', 'b'; name their column: --time",
         ),
         ("times.csv", 1, "it has times and keys, but no column of values"),
+        ("twice.csv", 1, "several columns are called 'x'; rename them"),
     ],
 )
 def test_what_is_wrong_is_one_line(
@@ -168,6 +169,7 @@ def test_what_is_wrong_is_one_line(
     write_trades()
     Path("plain.csv").write_text("a,b\n1,2\n")
     Path("times.csv").write_text("time\n1\n")
+    Path("twice.csv").write_text("time,x,x\n1,2,3\n")
     got, out, err = tilt("new", *words.split())
     assert (got, out, err.count("\n")) == (code, "", 1)
     assert message in err

@@ -126,6 +126,8 @@ def test_section_5_2_is_the_same_query() -> None:
         ),
         (m[t] + lift(np.int64(3)), "~m[t] + 3"),
         (x[t] * lift(np.float32(0.5)), "~x[t] * 0.5"),
+        (np.float64(3) < x[t], "3.0 < ~x[t]"),
+        (x[t] >= np.float32(3), "~x[t] >= 3.0"),
     ],
 )
 def test_python_reads_as_the_language(value: Expression, text: str) -> None:

@@ -185,6 +185,21 @@ def test_each_key_has_its_own_cells() -> None:
             assert mine.equals(alone[name].to_polars()), (key, name)
 
 
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York"])
+@pytest.mark.parametrize("year", [1, 1000, 1700, 1832, 1834, 9990])
+def test_zones_hold_before_their_first_change(year: int, zone: str) -> None:
+    """The offset that a zone began with was that of all times before."""
+    calendar = Calendar(1, "mo", zone, "s")
+    times = np.array([f"{year:04}-03-10T12", f"{year:04}-07-10T12"], "datetime64[s]")
+    ticks = times.astype(np.int64)
+    numbers = cell_numbers(calendar, ticks)
+    assert np.diff(numbers).tolist() == [4]
+    starts = cell_starts(calendar, np.arange(numbers[0], numbers[1] + 2))
+    assert (np.diff(starts) > 27 * DAY).all()
+    assert (np.diff(starts) < 32 * DAY).all()
+    assert ((starts[[0, -2]] < ticks) & (ticks <= starts[[1, -1]])).all()
+
+
 def test_days_have_23_and_25_hours() -> None:
     hours = pd.date_range("2024-03-30", "2024-11-01", freq="h", tz="Europe/Berlin")
     table = pa.table({"time": pa.array(hours), "x": np.ones(len(hours))})

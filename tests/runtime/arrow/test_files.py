@@ -131,7 +131,7 @@ def test_no_file_is_written_twice(tmp_path: Path) -> None:
     table, path = pa.table({"a": [1]}), tmp_path / "a.csv"
     other = tmp_path / "b.csv"
     other.symlink_to(path)
-    with pytest.raises(DataError, match="b.csv: is to be written twice; name a file"):
+    with pytest.raises(DataError, match=r"b\.csv: is to be written twice; name"):
         write_tables({path: table, other: table})
     assert list(tmp_path.iterdir()) == [other]
 

@@ -284,3 +284,104 @@ def test_a_truncated_compressed_file(tmp_path: Path) -> None:
     path.write_bytes(HEAD.encode())
     with pytest.raises(DataError, match=r"x\.csv\.gz: not readable as CSV"):
         read(path)
+
+
+KEYED = tilt.parse("unit s\ninput x by k : f64 time ts point\n~o[t] = ~x[t]\n")
+
+
+def read_keys(path: Path) -> pa.ChunkedArray:
+    """Read the keys of a file as the command does."""
+    source = file_source(path)
+    table = read_source(source)
+    binding = tilt.bind(table).binding("s")
+    declared = KEYED.query.inputs[0]
+    return cast_as_declared(table, declared, binding, source).column("k")
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("7 12 7", [7, 12, 7]),
+        ("7 007 +7", ["7", "007", "+7"]),
+        ("1.5 0.25 1e+20", [1.5, 0.25, 1e20]),
+        ("1.1 1.10 1", ["1.1", "1.10", "1"]),
+        ("89490200001234567890 89490200001234567891", None),
+        ("true false", [True, False]),
+        ("TRUE true", ["TRUE", "true"]),
+        ("a NA b", ["a", "NA", "b"]),
+        ("7 - 8", [7, None, 8]),
+        ('a - ""', ["a", None, ""]),
+    ],
+)
+def test_no_two_keys_of_delimited_text_become_one(
+    tmp_path: Path, written: str, expected: list[object] | None
+) -> None:
+    """They keep the type that is guessed only if that writes them so; - is nothing."""
+    path, keys = tmp_path / "x.csv", written.split()
+    rows = [
+        f"2026-03-01 08:00:{second:02},{'' if key == '-' else key},1"
+        for second, key in enumerate(keys)
+    ]
+    path.write_text("\n".join(["ts,k,x", *rows, ""]))
+    assert read_keys(path).to_pylist() == (keys if expected is None else expected)
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        ([10000000000000000001, 10000000000000000002], None),
+        ([10**30 + 1, 10**30 + 2], [str(10**30 + 1), str(10**30 + 2)]),
+        ([1.5, 2], [1.5, 2.0]),
+        (["", None], None),
+    ],
+)
+def test_large_keys_of_json_stay_apart(
+    tmp_path: Path, keys: list[object], expected: list[object] | None
+) -> None:
+    path = tmp_path / "x.jsonl"
+    rows = [{"ts": "2026-03-01 08:00:00", "k": key, "x": 1} for key in keys]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert read_keys(path).to_pylist() == (keys if expected is None else expected)
+
+
+@pytest.mark.parametrize("scalar", ["u64", "string"])
+def test_large_integers_of_json_are_exact(tmp_path: Path, scalar: str) -> None:
+    path, large = tmp_path / "x.jsonl", 2**64 - 1
+    path.write_text(f'{{"ts": "2026-03-01 08:00:00", "x": {large}}}\n')
+    query = tilt.parse(f"unit s\ninput x : {scalar} time ts point\n~o[t] = ~x[t]\n")
+    source = file_source(path)
+    table = read_source(source)
+    binding = tilt.bind(table).binding("s")
+    values = cast_as_declared(table, query.query.inputs[0], binding, source)["x"]
+    assert values.to_pylist() == [str(large) if scalar == "string" else large]
+
+
+def test_values_may_be_long_and_have_newlines(tmp_path: Path) -> None:
+    """Rows that no block of Arrow's own size holds, or that a block would cut."""
+    rows = 3_000
+    note = "one,\n2026-03-01 00:00:00,2,two\n" * 20
+    path = tmp_path / "x.csv"
+    quoted = "".join(f'{row},1,"{note}"\n' for row in range(rows))
+    path.write_text(f"ts,x,note\n{quoted}")
+    table = read_source(file_source(path))
+    assert table["ts"].to_pylist() == list(range(rows))
+    assert set(table["note"].to_pylist()) == {note}
+    path = tmp_path / "x.jsonl"
+    lines = [json.dumps({"ts": row, "note": "x" * 1_500_000}) for row in range(3)]
+    path.write_text("\n".join(lines))
+    assert read_source(file_source(path))["ts"].to_pylist() == [0, 1, 2]
+
+
+def test_a_quote_without_an_end_has_a_place(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    rows = 'ts,x,note\n1,1,"a\nb"\n2,2,5" pipe\n3,3,"open\n4,4,x\n'
+    path.write_text(rows.replace('5" ', "5 "))
+    with pytest.raises(DataError, match=rf"{path}:5: a quote has no end, and all"):
+        read_source(file_source(path))
+    path.write_text(rows.replace('5" ', "5 ") + "y" * 200_000)
+    with pytest.raises(DataError, match=rf"{path}:5: a quote has no end, and all"):
+        read_source(file_source(path))
+    path.write_text(rows.replace('"open', "open"))
+    assert read_source(file_source(path))["note"].to_pylist() == [
+        "a\nb", '5" pipe', "open", "x"
+    ]  # fmt: skip

@@ -115,7 +115,11 @@ def no_truth(span: Span) -> QueryError:
 def no_value(what: str, span: Span) -> QueryError:
     """Make the error that Python asks an expression for its values."""
     here = _find_called(_quote(span))
-    if here in ("f64", "i64"):
+    if what == "text":
+        hint = (
+            "join strings with tilt.concat(...); in an f-string {...!r} shows the query"
+        )
+    elif here in ("f64", "i64"):
         hint = f"write tilt.cast(..., tilt.{here})"
     elif here in FUNCTIONS or here in REDUCTIONS:
         hint = f"write tilt.{here}(...)"

@@ -216,6 +216,9 @@ class Expression:
     def __int__(self) -> int:
         raise no_value("value", caller_span())
 
+    def __format__(self, spec: str) -> str:
+        raise no_value("text", caller_span())
+
     def __round__(self, digits: int | None = None) -> "Expression":
         if digits is None:
             return call("round", self)
@@ -228,7 +231,11 @@ class Expression:
         operator = _OPERATORS.get(ufunc.__name__)
         if operator is None or method != "__call__":
             raise no_array(ufunc.__name__, caller_span())
-        left, right = inputs
+        # A scalar that numpy compares comes as an array without axes.
+        left, right = (
+            each[()] if isinstance(each, np.ndarray) and not each.ndim else each
+            for each in inputs
+        )
         if operator == "**":
             return call("pow", left, right)
         return binary(operator, left, right)

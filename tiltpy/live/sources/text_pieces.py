@@ -24,7 +24,7 @@ from tiltpy.runtime.arrow.sources import TableSource
 from tiltpy.runtime.arrow.text_faults import first_failure, place_of_value
 from tiltpy.runtime.arrow.text_files import read_as_text
 from tiltpy.runtime.ingest.binding import complete_input
-from tiltpy.runtime.ingest.text_types import cast_as_declared
+from tiltpy.runtime.ingest.text_types import are_written_so, cast_as_declared
 from tiltpy.types import Scalar, Struct
 
 
@@ -219,7 +219,10 @@ def _cast_keys(
     texts: pa.ChunkedArray, source: TableSource, input: str, name: str, known: str
 ) -> pa.ChunkedArray:
     def cast(values: pa.ChunkedArray) -> pa.ChunkedArray:
-        return values.cast(pa.type_for_alias(known))
+        keys = values.cast(pa.type_for_alias(known))
+        if not are_written_so(keys, values):
+            raise pa.ArrowInvalid("another key is written so")
+        return keys
 
     row = first_failure(texts, cast)
     if row is not None:

@@ -20,6 +20,8 @@ from tiltpy.runtime.arrow.sources import TableSource
 
 _HEAD = 64
 """Bytes that tell what a file is that is no text."""
+_BLOCK = 1 << 22
+"""Bytes that are read at once."""
 _SHOWN = 40
 """The most characters of a value in a message."""
 DATE_FORMATS = (
@@ -71,6 +73,32 @@ def one_column_fault(source: TableSource, names: Sequence[str]) -> str | None:
         return None
     return (
         f"{source.name}:1: found one column, {_quote(names[0])}; {_advise_style(style)}"
+    )
+
+
+def open_quote_fault(source: TableSource) -> str | None:
+    """Tell that a quote has no end, so that all rows behind it are one value."""
+    if not source.format.is_delimited:
+        return None
+    quotes = 0
+    with source.open() as file:
+        while block := file.read(_BLOCK):
+            quotes += block.count(b'"')
+    if quotes % 2 == 0:
+        return None
+    line, text = 1, ""
+    try:
+        for line, text, _ in _records(source):  # noqa: B007 - the last one
+            pass
+    except csv.Error:  # a value that is too long
+        line, text = line + text.count("\n"), '"'
+    except UnicodeDecodeError:
+        return None
+    if text.count('"') % 2 == 0:  # it is within a value that has no quotes around it
+        return None
+    return (
+        f"{source.name}:{line}: a quote has no end, and all that follows is one value; "
+        "close it, or write a quote that is part of a value twice, in quotes"
     )
 
 

@@ -8,11 +8,15 @@ from tiltpy.runtime.arrow.sources import TableSource
 from tiltpy.runtime.arrow.text_faults import (
     find_fault,
     one_column_fault,
+    open_quote_fault,
     other_format_fault,
 )
 
 _FRACTION = r"^(?P<before>.*\D\d{2})[.,](?P<fraction>\d{1,9})(?P<after>\D.*)?$"
 """A time of day whose seconds have a fraction."""
+
+LONG_BLOCK = 1 << 26
+"""Bytes that a row may have, if Arrow does not read it in blocks of 1 MB."""
 
 ZONE = r"\d:\d.*(Z|[+-]\d\d(:?\d\d)?)$"
 """A time of day with a zone, or an offset from UTC."""
@@ -32,7 +36,7 @@ def read_text(source: TableSource) -> pa.Table:
         if fault is None:
             raise
         raise DataError(fault) from error
-    fault = one_column_fault(source, table.column_names)
+    fault = one_column_fault(source, table.column_names) or open_quote_fault(source)
     if fault is not None:
         raise DataError(fault)
     return table
@@ -43,20 +47,47 @@ def read_as_text(source: TableSource, names: list[str]) -> pa.Table:
     return _read(source, dict.fromkeys(names, pa.string())).select(names)
 
 
+def read_as(source: TableSource, name: str, kind: pa.DataType) -> pa.ChunkedArray:
+    """Read a column as a type; `pa.ArrowInvalid` if a value is none of it."""
+    return _read(source, {name: kind}).column(name)
+
+
 def _read(source: TableSource, types: dict[str, pa.DataType]) -> pa.Table:
+    """Read a text; where that fails, with values that may have newlines, in long rows.
+
+    Threads could not share the rows of all files then.
+    """
+    try:
+        return _read_rows(source, types, long=False)
+    except pa.ArrowInvalid as error:
+        try:
+            return _read_rows(source, types, long=True)
+        except pa.ArrowInvalid:
+            raise error from None
+
+
+def _read_rows(
+    source: TableSource, types: dict[str, pa.DataType], *, long: bool
+) -> pa.Table:
     with source.open() as file:
         if source.format.is_delimited:
-            return _read_delimited(source, file, types)
-        return _read_json_lines(file, types)
+            return _read_delimited(source, file, types, long=long)
+        return _read_json_lines(file, types, long=long)
 
 
 def _read_delimited(
-    source: TableSource, file: pa.NativeFile, types: dict[str, pa.DataType]
+    source: TableSource,
+    file: pa.NativeFile,
+    types: dict[str, pa.DataType],
+    *,
+    long: bool,
 ) -> pa.Table:
     import pyarrow.csv as pc  # noqa: PLC0415 - late
 
     style = source.style
-    parse = pc.ParseOptions(delimiter=style.delimiter_of(source.format))
+    parse = pc.ParseOptions(
+        delimiter=style.delimiter_of(source.format), newlines_in_values=long
+    )
     convert = pc.ConvertOptions(decimal_point=style.decimal)
     if types:
         convert = pc.ConvertOptions(
@@ -66,16 +97,20 @@ def _read_delimited(
             strings_can_be_null=True,
             quoted_strings_can_be_null=False,
         )
-    return pc.read_csv(file, parse_options=parse, convert_options=convert)
+    read = pc.ReadOptions(block_size=LONG_BLOCK) if long else None
+    return pc.read_csv(file, read, parse, convert)
 
 
-def _read_json_lines(file: pa.NativeFile, types: dict[str, pa.DataType]) -> pa.Table:
+def _read_json_lines(
+    file: pa.NativeFile, types: dict[str, pa.DataType], *, long: bool
+) -> pa.Table:
     import pyarrow.json as pj  # noqa: PLC0415 - late
 
-    if not types:
-        return pj.read_json(file)
-    schema = pa.schema(list(types.items()))
-    return pj.read_json(file, parse_options=pj.ParseOptions(explicit_schema=schema))
+    read = pj.ReadOptions(block_size=LONG_BLOCK) if long else None
+    parse = None
+    if types:
+        parse = pj.ParseOptions(explicit_schema=pa.schema(list(types.items())))
+    return pj.read_json(file, read, parse)
 
 
 def parse_times(texts: pa.ChunkedArray, date_format: str | None) -> pa.ChunkedArray:

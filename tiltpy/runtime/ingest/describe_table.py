@@ -45,6 +45,12 @@ def describe_table(
 
     `name` is what errors call it.
     """
+    names = table.column_names
+    for column in names:
+        if names.count(column) > 1:
+            raise DataError(
+                f"{name}: several columns are called '{column}'; rename them"
+            )
     stamps = choose_times(table, name, time, [key] if key else [])
     types = {f.name: _type_of(f.type) for f in table.schema if f.name != stamps}
     keys = (column for column, kind in types.items() if _is_key(table, column, kind))

@@ -3,7 +3,8 @@
 A reader of CSV or JSON guesses types from the values: prices that happen to be whole
 numbers are integers to it. Here the columns of an input get the types that it declares,
 and a value that has none is an error with its line and column in the file. A column
-that is declared a string is read again as text, `007` too.
+that is declared a string is read again as text, `007` too, and so are keys of which a
+type that was guessed would make one of two.
 """
 
 from collections.abc import Callable
@@ -25,7 +26,12 @@ from tiltpy.runtime.arrow.text_faults import (
     place_of_value,
     wrong_encoding,
 )
-from tiltpy.runtime.arrow.text_files import ZONE, parse_times, read_as_text
+from tiltpy.runtime.arrow.text_files import (
+    ZONE,
+    parse_times,
+    read_as,
+    read_as_text,
+)
 from tiltpy.runtime.ingest.binding import InputBinding, complete_input
 from tiltpy.types import STRING, Scalar, Unit, columns
 
@@ -55,7 +61,21 @@ def cast_as_declared(
     ):
         if not inner:
             text.make_values(name, scalar)
+    known = {*choice.times, *(path[0] for path in choice.payload)}
+    for name in choice.keys:
+        if name not in known:
+            text.make_keys(name)
     return text.table
+
+
+def are_written_so(values: pa.ChunkedArray, texts: pa.ChunkedArray) -> bool:
+    """Tell whether values, but for nulls, are written as the texts that they are of.
+
+    Then no two texts have one value: 7 is also 007 and +7, and 1.1 is 1.10.
+    """
+    same = functions.equal(values.cast(pa.string()), texts)
+    differs = functions.and_(values.is_valid(), functions.invert(same))
+    return not functions.any(differs).as_py()
 
 
 def parse_dates(table: pa.Table, source: TableSource, name: str) -> pa.Table:
@@ -115,6 +135,10 @@ class _Columns:
                     return f"if '{field.name}' is, {hint}"
         return None
 
+    @property
+    def _is_json(self) -> bool:
+        return not self.source.format.is_delimited
+
     def check_encoding(self, name: str) -> None:
         """Refuse a column of bytes that are no text."""
         column = self.table.column(name)
@@ -132,7 +156,7 @@ class _Columns:
         """Parse a column of times, but for what is of times or ticks already."""
         kind = self.table.schema.field(name).type
         form = self.source.style.date_format
-        json_stamp = self.source.format.name == "JSON lines" and kind == "timestamp[s]"
+        json_stamp = self._is_json and kind == "timestamp[s]"
         if kind != pa.string() and not json_stamp and form is None:
             return
         texts = self._texts(name)
@@ -168,11 +192,45 @@ class _Columns:
         elif scalar.kind == "time" and not pa.types.is_integer(kind):
             self.make_times(name)
         elif kind != wanted and not (pa.types.is_nested(kind) or scalar.is_temporal):
-            column = self.table.column(name)
-            if scalar.is_number and first_failure(column, _cast(wanted)) is None:
+            column, exact = self.table.column(name), None
+            if scalar.is_integer and kind == pa.float64() and self._is_json:
+                exact = self._read_exactly(name, wanted)
+            if exact is not None:
+                self._set(name, exact)
+            elif scalar.is_number and first_failure(column, _cast(wanted)) is None:
                 self._set(name, column.cast(wanted))
             else:
                 self._parse_values(name, scalar, wanted)
+
+    def make_keys(self, name: str) -> None:
+        """Leave keys the type that the reader has guessed, if it keeps them apart."""
+        column = self.table.column(name)
+        kind = column.type
+        if self.source.format.is_delimited:
+            if pa.types.is_null(kind):
+                return
+            if (
+                kind == pa.string()
+                and not functions.any(functions.equal(column, "")).as_py()
+            ):
+                return
+            texts = self._texts(name)
+            if kind == pa.string() or not are_written_so(column, texts):
+                self._set(name, texts)
+        elif kind == pa.float64():
+            exact = self._read_exactly(name, pa.uint64())
+            if exact is None:
+                exact = self._read_exactly(name, LARGE)
+                exact = None if exact is None else exact.cast(pa.string())
+            if exact is not None:
+                self._set(name, exact)
+
+    def _read_exactly(self, name: str, kind: pa.DataType) -> pa.ChunkedArray | None:
+        """Read numbers of JSON as a type; None if any of them is none."""
+        try:
+            return read_as(self.source, name, kind)
+        except pa.ArrowInvalid:
+            return None
 
     def _parse_values(self, name: str, scalar: Scalar, wanted: pa.DataType) -> None:
         """Parse the texts of numbers and bools."""
@@ -194,7 +252,10 @@ class _Columns:
         try:
             return read_as_text(self.source, [name]).column(0)
         except pa.ArrowInvalid:  # numbers of JSON are no strings
-            return column.cast(pa.string())
+            exact = None
+            if column.type == pa.float64():
+                exact = self._read_exactly(name, LARGE)
+            return (column if exact is None else exact).cast(pa.string())
 
     def _convert(
         self,
@@ -252,6 +313,8 @@ def _cast(wanted: pa.DataType) -> Callable[[pa.ChunkedArray], pa.ChunkedArray]:
     return lambda values: values.cast(wanted)
 
 
+LARGE = pa.decimal128(38, 0)
+"""Integers of JSON beyond 64 bits, which a reader takes for floats."""
 STAMP_UNITS = "s", "ms", "us", "ns"
 NULLS = ("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND",
          "1.#QNAN", "N/A", "NA", "NULL", "NaN", "n/a", "nan", "null")  # fmt: skip
