@@ -385,3 +385,36 @@ def test_a_quote_without_an_end_has_a_place(tmp_path: Path) -> None:
     assert read_source(file_source(path))["note"].to_pylist() == [
         "a\nb", '5" pipe', "open", "x"
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl"])
+def test_durations_come_back_in_any_unit(tmp_path: Path, suffix: str) -> None:
+    """They are texts with units: the stamps' unit is not the tick."""
+    path = tmp_path / f"x.{suffix}"
+    values = [5_400_000_000, None, -1_000_000]
+    stamps = pa.array([0, 1_000_000, 2_000_000], pa.timestamp("us"))
+    durations = pa.array(values, pa.duration("us"))
+    table = pa.table({"ts": stamps, "x": durations})
+    write_tables({path: table})
+    assert "1h30m" in path.read_text()
+    query = tilt.parse("unit s\ninput x : duration time ts point\n~o[t] = ~x[t]\n")
+    source = file_source(path)
+    table = read_source(source)
+    binding = tilt.bind(table).binding("s")
+    table = cast_as_declared(table, query.query.inputs[0], binding, source, "s")
+    assert table["x"].to_pylist() == [5400, None, -1]
+    rows = query.run(x=table)["o"].to_arrow()
+    assert rows["o"].cast(pa.int64()).to_pylist() == [5400, -1]
+
+
+@pytest.mark.parametrize("text", ["1x", "1500ms", "h", "1h 30m", "9" * 30 + "h"])
+def test_a_text_that_is_no_duration_has_a_place(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text(f"ts,x\n2026-03-01 08:00:00,{text}\n")
+    query = tilt.parse("unit s\ninput x : duration time ts point\n~o[t] = ~x[t]\n")
+    source = file_source(path)
+    table = read_source(source)
+    binding = tilt.bind(table).binding("s")
+    message = f"found '{text}' at {path}:2:21, expected a duration of whole ticks, 1s"
+    with pytest.raises(DataError, match=message):
+        cast_as_declared(table, query.query.inputs[0], binding, source, "s")

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from tiltpy import arrow_functions as pc
+from tiltpy.runtime.arrow.duration_texts import format_durations
 
 _ROWS = 1 << 14
 """Rows that are formatted at once."""
@@ -59,7 +60,7 @@ def _format_values(column: pa.Array) -> pa.Array:
     if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
         return column.cast(pa.string())
     if pa.types.is_duration(kind):
-        return column.cast(pa.int64()).cast(pa.string())
+        return _quote_texts(format_durations(column))
     if pa.types.is_temporal(kind):
         return _quote_times(column)
     return _quote_texts(column)

@@ -6,6 +6,7 @@ from typing import Any, BinaryIO, Protocol
 
 import pyarrow as pa
 
+from tiltpy.runtime.arrow.duration_texts import format_durations
 from tiltpy.runtime.arrow.formats import DELIMITERS, FileFormat
 
 TIMES = ("start", "end")
@@ -28,13 +29,26 @@ class _FlatWriter:
     def __init__(self, sink: pa.NativeFile, schema: pa.Schema, delimiter: str) -> None:
         import pyarrow.csv as pc  # noqa: PLC0415 - late
 
-        flat = pa.schema([flat for field in schema for flat in field.flatten()])
+        fields = [flat for field in schema for flat in field.flatten()]
+        self._durations = [
+            number
+            for number, field in enumerate(fields)
+            if pa.types.is_duration(field.type)
+        ]
+        for number in self._durations:
+            fields[number] = fields[number].with_type(pa.string())
         options = pc.WriteOptions(delimiter=delimiter)
-        self._writer = pc.CSVWriter(sink, flat, write_options=options)
+        self._schema = pa.schema(fields)
+        self._writer = pc.CSVWriter(sink, self._schema, write_options=options)
         self.close = self._writer.close
 
     def write_table(self, table: pa.Table) -> None:
-        self._writer.write_table(table.flatten())
+        table = table.flatten()
+        for number in self._durations:
+            texts = [*map(format_durations, table.column(number).chunks)]
+            column = pa.chunked_array(texts, pa.string())
+            table = table.set_column(number, self._schema.field(number), column)
+        self._writer.write_table(table)
 
 
 class _CompressedWriter:

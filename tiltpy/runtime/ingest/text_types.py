@@ -18,6 +18,7 @@ from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Input
 from tiltpy.messages import article
 from tiltpy.runtime.arrays.views import arrow_type
+from tiltpy.runtime.arrow.duration_texts import parse_durations
 from tiltpy.runtime.arrow.select_columns import Choice, choose_columns
 from tiltpy.runtime.arrow.sources import TableSource
 from tiltpy.runtime.arrow.text_faults import (
@@ -33,7 +34,14 @@ from tiltpy.runtime.arrow.text_files import (
     read_as_text,
 )
 from tiltpy.runtime.ingest.binding import InputBinding, complete_input
-from tiltpy.types import STRING, Scalar, Unit, columns
+from tiltpy.types import (
+    NANOSECONDS,
+    STRING,
+    Scalar,
+    Unit,
+    columns,
+    format_duration,
+)
 
 
 def cast_as_declared(
@@ -59,7 +67,11 @@ def cast_as_declared(
     for (name, *inner), (_, scalar) in zip(
         choice.payload, columns(declared.type), strict=True
     ):
-        if not inner:
+        if inner:
+            continue
+        if scalar.kind == "duration" and unit is not None:
+            text.make_durations(name, unit)
+        else:
             text.make_values(name, scalar)
     known = {*choice.times, *(path[0] for path in choice.payload)}
     for name in choice.keys:
@@ -201,6 +213,14 @@ class _Columns:
                 self._set(name, column.cast(wanted))
             else:
                 self._parse_values(name, scalar, wanted)
+
+    def make_durations(self, name: str, unit: Unit) -> None:
+        """Parse durations like 1h30m; numbers are ticks."""
+        if self.table.schema.field(name).type == pa.string():
+            parse = partial(parse_durations, unit=unit)
+            wanted = f"a duration of whole ticks, {format_duration(NANOSECONDS[unit])}"
+            way_out = "mend it, like 1h30m, or leave it empty for φ"
+            self._convert(name, self._texts(name), parse, wanted, way_out)
 
     def make_keys(self, name: str) -> None:
         """Leave keys the type that the reader has guessed, if it keeps them apart."""
