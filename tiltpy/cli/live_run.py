@@ -132,4 +132,8 @@ def _report(
             )
             note(f"{quantity(count, 'late row')} of {name} {done}")
     if outcome.finished and not outcome.rows:
-        note("this run had finished before: nothing was left to do")
+        note(
+            "this run had finished before: nothing was left to do, and rows that came "
+            "since are not read. Begin anew with another --state; without --until EOF "
+            "a run goes on"
+        )

@@ -116,7 +116,7 @@ def _draft_like(path: Path, target: Path) -> Iterator[Path]:
         raise DataError(f"{path}: is a directory; name a file in it")
     if (target.exists() and not target.is_file()) or _is_of_system(path):
         raise DataError(
-            f"{path}: is a device or a pipe, which no file may replace; name a file (or "
+            f"{path}: is a device or a pipe, which no file replaces; name a file (or "
             "write --output - > FILE on the command line)"
         )
     if not target.parent.is_dir():
