@@ -45,6 +45,23 @@ def _push(query: tilt.CompiledQuery, workers: int) -> None:
         live.finish()["out"].final.to_arrow()
 
 
+def find_garbage(work: Callable[[], None]) -> list[object]:
+    """Find the arrays that some work leaves to the garbage collector."""
+    gc.collect()
+    gc.disable()
+    try:
+        work()
+        gc.set_debug(gc.DEBUG_SAVEALL)
+        gc.collect()
+        kinds = np.ndarray, pa.Array, pa.ChunkedArray, pa.RecordBatch, pa.Table
+        garbage = [*gc.garbage, *gc.get_referents(*gc.garbage)]
+        return [each for each in garbage if isinstance(each, kinds)]
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()
+
+
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("run", [_run, _stream, _push])
 @pytest.mark.parametrize("name", QUERIES)
@@ -53,17 +70,25 @@ def test_no_array_waits_for_the_collector(
 ) -> None:
     query = tilt.parse(QUERIES[name])
     run(query, workers)  # compiles, which leaves some
-    gc.collect()
-    gc.disable()
-    try:
-        run(query, workers)
-        gc.set_debug(gc.DEBUG_SAVEALL)
-        gc.collect()
-        kinds = np.ndarray, pa.Array, pa.ChunkedArray, pa.RecordBatch, pa.Table
-        garbage = [*gc.garbage, *gc.get_referents(*gc.garbage)]
-        arrays = [each for each in garbage if isinstance(each, kinds)]
-    finally:
-        gc.set_debug(0)
-        gc.garbage.clear()
-        gc.enable()
-    assert not arrays
+    assert not find_garbage(lambda: run(query, workers))
+
+
+class _StopError(Exception):
+    """What a caller's own function raises."""
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("name", QUERIES)
+def test_an_error_leaves_no_array_to_the_collector(name: str, workers: int) -> None:
+    query = tilt.parse(QUERIES[name])
+    _run(query, workers)
+
+    def stop(done: int, total: int) -> None:
+        raise _StopError(done, total)
+
+    def fail() -> None:
+        with pytest.raises(_StopError):
+            query.run(trade=TRADES, workers=workers, chunk=500, progress=stop)
+
+    fail()
+    assert not find_garbage(fail)

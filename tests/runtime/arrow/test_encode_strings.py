@@ -38,6 +38,22 @@ def test_dictionaries(
     check(arrays, first + second, threads)
 
 
+@given(texts, texts, st.booleans(), st.integers(0, 9), st.integers(1, 3))
+def test_chunks_of_one_dictionary(
+    first: list[str | None],
+    second: list[str | None],
+    twice: bool,
+    cut: int,
+    threads: int,
+) -> None:
+    """Whether they are of strings or dictionaries, others between them or not."""
+    one, other = (in_a_dictionary(each, twice=twice) for each in (first, second))
+    plain = pa.array(first, pa.string())
+    arrays = [one[:cut], other, one[cut:], one, plain[:cut], plain[cut:], one]
+    values = [*first[:cut], *second, *first[cut:], *first, *first, *first]
+    check(arrays, values, threads)
+
+
 def check(arrays: list[pa.Array], values: list[str | None], threads: int) -> None:
     alone = encode_chunks(arrays)
     with allow_threads(threads):

@@ -454,4 +454,4 @@ def test_tables_without_types(tmp_path: Path) -> None:
     query = tilt.parse(PASSING)
     path = tmp_path / "out.csv"
     assert query.run_to(path, o=pa.table(COLUMNS)) == {"out": 3}
-    assert path.read_text("utf8").splitlines()[1].split(",")[3] == "90000"
+    assert path.read_text("utf8").splitlines()[1].split(",")[3] == '"1m30s"'

@@ -203,6 +203,16 @@ def elaborate_elements(
     raise QueryError("E0113", message, arguments[0].span, hint)
 
 
+def _hint_window(elaborator: Elaborator, window: syntax.Expr) -> str:
+    """Hint at a window for `for`: of a field's window it is that of the object."""
+    if isinstance(window, syntax.Member):
+        inner = strip_parens(window.operand)
+        if isinstance(inner, syntax.Ref) and inner.stop is not None:
+            name, shown = window.name.text, inner.span.quote("the window")
+            return f"take the field of each element: v.{name} for v in {shown}"
+    return f"like {_example_window(elaborator.scope.time)}"
+
+
 def _bind_elements(
     elaborator: Elaborator, node: syntax.Comprehension, frame: ReductionFrame
 ) -> None:
@@ -217,7 +227,7 @@ def _bind_elements(
             "E0113",
             "`for ... in` iterates over a window",
             window.span,
-            f"like {_example_window(elaborator.scope.time)}",
+            _hint_window(elaborator, window),
         )
     value = elaborate_reference(elaborator, window)
     frame.active = False

@@ -119,6 +119,8 @@ def no_value(what: str, span: Span) -> QueryError:
         hint = (
             "join strings with tilt.concat(...); in an f-string {...!r} shows the query"
         )
+    elif what == "length":
+        hint = "write tilt.count(...) of a window, tilt.len(...) of a string"
     elif here in ("f64", "i64"):
         hint = f"write tilt.cast(..., tilt.{here})"
     elif here in FUNCTIONS or here in REDUCTIONS:

@@ -128,8 +128,11 @@ def merge_dictionaries(
     `ordered`: the codes are in order of the strings' UTF-8 bytes.
     """
     chunks = pa.chunked_array(list(dictionaries), pa.large_string())
-    encoded = chunks.dictionary_encode().unify_dictionaries()
+    encoded = chunks.dictionary_encode()
     values = encoded.chunk(0).dictionary
+    if any(place_of(chunk.dictionary) != place_of(values) for chunk in encoded.chunks):
+        encoded = encoded.unify_dictionaries()
+        values = encoded.chunk(0).dictionary
     codes = [_integers(chunk.indices, np.int32) for chunk in encoded.chunks]
     if ordered:
         order = pc.sort_indices(values)
@@ -140,6 +143,12 @@ def merge_dictionaries(
         )
         codes = [ranks[indices] for indices in codes]
     return Strings(values), tuple(codes)
+
+
+def place_of(array: pa.Array) -> tuple[int, ...]:
+    """Return where an array lies in memory: those with one place are equal."""
+    addresses = [0 if each is None else each.address for each in array.buffers()]
+    return (array.offset, len(array), *addresses)
 
 
 def _integers(array: pa.Array, kind: type[Integer]) -> NDArray[Integer]:

@@ -11,6 +11,7 @@ from dataclasses import field, replace
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from tiltpy import arrow_functions as pc
 from tiltpy.costs import DEFAULT_COSTS
@@ -26,6 +27,7 @@ from tiltpy.runtime.arrays.dictionary import (
     Recoding,
     Strings,
     merge_dictionaries,
+    place_of,
 )
 from tiltpy.runtime.arrays.pool import allocate
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
@@ -34,6 +36,10 @@ from tiltpy.runtime.arrow.make_strings import StringMaker
 from tiltpy.runtime.concurrency.workers import map_shared, portions
 from tiltpy.string_predicates import array_of
 from tiltpy.types import STRING
+
+JOINED = pa.string(), pa.large_string()
+SHORT_BYTES = 1 << 20
+"""Bytes of chunks of these types that are joined before their strings are encoded."""
 
 
 def is_string(kind: pa.DataType) -> bool:
@@ -57,7 +63,20 @@ def encode_chunks(chunks: Sequence[pa.Array]) -> pa.DictionaryArray:
     Its dictionary is of large strings, each once. Bytes that are no UTF-8 are an
     `ArrowInvalid`.
     """
-    encoded = [each for chunk in chunks if len(chunk) for each in _encode(chunk)]
+    encoded: list[pa.DictionaryArray] = []
+    known: dict[tuple[int, ...], tuple[pa.Array | None, pa.Array]] = {}
+    for chunk in _join_short([chunk for chunk in chunks if len(chunk)]):
+        if not pa.types.is_dictionary(chunk.type):
+            encoded += _encode(chunk)
+            continue
+        # Chunks of one column mostly share a dictionary.
+        place = place_of(chunk.dictionary)
+        if place not in known:
+            known[place] = _encode_dictionary(chunk.dictionary)
+        codes, values = known[place]
+        indices = chunk.indices
+        indices = indices.cast(pa.int32()) if codes is None else codes.take(indices)
+        encoded.append(_of(indices, values))
     if not encoded:
         return NO_STRINGS.values.dictionary_encode()[:0]
     codes, values = _unify(encoded)
@@ -65,14 +84,35 @@ def encode_chunks(chunks: Sequence[pa.Array]) -> pa.DictionaryArray:
     return _of(codes, values if len(values) else NO_STRINGS.values)
 
 
+def _join_short(chunks: Sequence[pa.Array]) -> Iterator[pa.Array]:
+    """Join neighbouring chunks of strings that are short: each has a dictionary."""
+    short: list[pa.Array] = []
+    size = 0
+    for chunk in chunks:
+        is_short = chunk.type in JOINED and chunk.nbytes < SHORT_BYTES
+        if short and (
+            not is_short or size >= SHORT_BYTES or chunk.type != short[0].type
+        ):
+            yield _joined(short)
+            short, size = [], 0
+        if is_short:
+            short.append(chunk)
+            size += chunk.nbytes
+        else:
+            yield chunk
+    if short:
+        yield _joined(short)
+
+
+def _joined(chunks: list[pa.Array]) -> pa.Array:
+    return chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks)
+
+
 def _encode(chunk: pa.Array) -> list[pa.DictionaryArray]:
     """Encode strings as codes of 32 bits and dictionaries of large strings.
 
     Threads share the rows, and each portion has its dictionary.
     """
-    if pa.types.is_dictionary(chunk.type):  # it may name a string twice, and null
-        codes, values = _unify(_encode(chunk.dictionary))
-        return [_of(_recode_indices(codes, chunk.indices), values)]
     if pa.types.is_null(chunk.type):
         chunk = chunk.cast(pa.large_string())
     return map_shared(
@@ -80,18 +120,26 @@ def _encode(chunk: pa.Array) -> list[pa.DictionaryArray]:
     )
 
 
+def _encode_dictionary(strings: pa.Array) -> tuple[pa.Array | None, pa.Array]:
+    """Encode a dictionary, which may name a string twice, and null.
+
+    Returns the codes of its strings, None where they are their numbers, and a
+    dictionary that has each once.
+    """
+    codes, values = _unify(_encode(strings))
+    if codes.null_count == 0 and _is_identity(values_of(codes, np.dtype(np.int32))):
+        return None, values
+    return codes, values
+
+
 def _encode_portion(chunk: pa.Array) -> pa.DictionaryArray:
     encoded = chunk.dictionary_encode()
     return _of(encoded.indices, encoded.dictionary)
 
 
-def _recode_indices(codes: pa.Array, indices: pa.Array) -> pa.Array:
-    """Look up the codes of a dictionary's strings, by its indices."""
-    in_order = np.arange(len(codes), dtype=np.int32)
-    known = values_of(codes, np.dtype(np.int32))
-    if codes.null_count == 0 and np.array_equal(known, in_order):
-        return indices.cast(pa.int32())
-    return codes.take(indices)
+def _is_identity(codes: NDArray[np.int32]) -> bool:
+    """Tell whether codes stay as they are."""
+    return np.array_equal(codes, np.arange(len(codes), dtype=np.int32))
 
 
 def _unify(encoded: list[pa.DictionaryArray]) -> tuple[pa.Array, pa.Array]:
@@ -104,10 +152,16 @@ def _unify(encoded: list[pa.DictionaryArray]) -> tuple[pa.Array, pa.Array]:
     known = [each.dictionary for each in encoded if len(each.dictionary)]
     if not known:
         return pa.nulls(sum(map(len, encoded)), pa.int32()), encoded[0].dictionary
-    strings, merged = merge_dictionaries(known, ordered=False)
-    following, nothing = iter(merged), np.zeros(1, np.int32)
+    distinct = {place_of(each): each for each in known}
+    strings, merged = merge_dictionaries(list(distinct.values()), ordered=False)
+    recoding_of = {
+        place: None if _is_identity(codes) else codes
+        for place, codes in zip(distinct, merged, strict=True)
+    }
+    nothing = np.zeros(1, np.int32)
     recodings = [
-        next(following) if len(each.dictionary) else nothing for each in encoded
+        recoding_of[place_of(each.dictionary)] if len(each.dictionary) else nothing
+        for each in encoded
     ]
     sizes = [len(each) for each in encoded]
     stops = np.cumsum(sizes)
@@ -119,7 +173,7 @@ def _unify(encoded: list[pa.DictionaryArray]) -> tuple[pa.Array, pa.Array]:
             indices = indices.fill_null(0)
         numbers = values_of(indices, np.dtype(np.int32))
         target = codes[stops[number] - sizes[number] : stops[number]]
-        if np.array_equal(recoding, np.arange(len(recoding))):
+        if recoding is None:
             target[:] = numbers
         else:
             np.take(recoding, numbers, out=target, mode="clip")

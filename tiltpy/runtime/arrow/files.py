@@ -105,7 +105,7 @@ def replace_files(*paths: Path) -> Iterator[tuple[Path, ...]]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        names = ", ".join(str(path) for path in paths)
+        names = ", ".join(str(path) for path in paths) or "the standard output"
         raise DataError(f"{names}: not written: {reason(error)}") from error
 
 

@@ -243,7 +243,10 @@ def open_parquet(path: Path, encoded: Sequence[str] = ()) -> pq.ParquetFile:
 def unreadable(path: Path, error: Exception) -> DataError:
     """Make the error that a file cannot be read."""
     lines = str(error).splitlines()
-    return DataError(f"{path}: not readable as Parquet: {lines[0] if lines else error}")
+    why = lines[0] if lines else str(error)
+    if path.suffix.lower() != SUFFIX and path.is_file():
+        why += " Several files at once, and folders, are read as Parquet alone"
+    return DataError(f"{path}: not readable as Parquet: {why}")
 
 
 def _check_types(

@@ -22,7 +22,7 @@ from tiltpy.runtime.concurrency.offload import (
     allowed_threads,
     current_work,
 )
-from tiltpy.runtime.concurrency.threads import start
+from tiltpy.runtime.concurrency.threads import StopWork, start
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -53,6 +53,8 @@ class _Queue(Generic[T, R]):
         try:
             while self.step():
                 pass
+        except StopWork:
+            self.errors.append(StopWork())  # without frames, which hold this queue
         except BaseException as error:
             self.errors.append(error)
         finally:
@@ -86,8 +88,11 @@ def map_ordered(
         queue.pending.clear()
         for _ in range(begun):
             ended.get()
-    if queue.errors:
-        raise queue.errors.pop(0)
+        # The frames of an error hold the queue: it must not hold the error.
+        errors = [*queue.errors]
+        queue.errors.clear()
+    if errors:
+        raise errors.pop(0)
     for number in sorted(queue.done):
         yield queue.done.pop(number)
 
