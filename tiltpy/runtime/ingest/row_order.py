@@ -13,9 +13,16 @@ from numpy.typing import NDArray
 from tiltpy import arrow_functions as pc
 from tiltpy.forks import cached_property
 from tiltpy.routines.catalogue import GATHER, SCATTER
-from tiltpy.runtime.arrays.dtypes import Times
+from tiltpy.runtime.arrays.dtypes import Bits, Times
 from tiltpy.runtime.arrays.pool import allocate
-from tiltpy.runtime.arrays.views import Number, array_of, plain_array, values_of
+from tiltpy.runtime.arrays.snapshot_buffer import Column, pack_validity
+from tiltpy.runtime.arrays.views import (
+    Number,
+    array_of,
+    plain_array,
+    validity_of,
+    values_of,
+)
 from tiltpy.runtime.concurrency.workers import map_portions
 from tiltpy.types import I64, U32
 
@@ -63,7 +70,16 @@ class RowOrder:
         if not self.moves(array):
             return pc.array_take(array, plain_array(self.rows), boundscheck=False)
         dtype = np.dtype(f"u{array.type.bit_width // 8}")
-        return array_of(self.move_values(values_of(array, dtype)), None, array.type)
+        values = self.move_values(values_of(array, dtype))
+        return array_of(values, self._move_validity(array), array.type)
+
+    def _move_validity(self, array: pa.Array) -> Bits | None:
+        """Copy the bitmap of a column; None where no row is null."""
+        bits, offset = validity_of(array)
+        if bits is None:
+            return None
+        valid = Column(np.empty(0), bits, offset).valid(len(array))
+        return pack_validity(self.move_values(valid.astype(np.uint32)).astype(np.bool_))
 
     def move_times(self, times: Times) -> Times:
         """Copy times in this order."""
@@ -90,13 +106,9 @@ class RowOrder:
 
     @staticmethod
     def moves(array: pa.Array) -> bool:
-        """Tell whether machine code moves an array: numbers without nulls."""
+        """Tell whether machine code moves an array: numbers of some widths."""
         kind = array.type
-        return (
-            array.null_count == 0
-            and (pa.types.is_primitive(kind))
-            and kind.bit_width in MOVED
-        )
+        return bool(pa.types.is_primitive(kind)) and kind.bit_width in MOVED
 
 
 def move_rows(array: pa.Array, order: RowOrder | None) -> pa.Array:
