@@ -3,13 +3,30 @@
 The bound after the next is loaded before it is known whether the input moves.
 """
 
+from collections.abc import Iterable
+
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.lean_dataclass import dataclass
-from tiltpy.loops.build import TRUE, add, conj, convert, eq, i64, le, lt, negate, sub
+from tiltpy.loops.build import (
+    TRUE,
+    add,
+    conj,
+    convert,
+    eq,
+    i64,
+    le,
+    lt,
+    mul,
+    negate,
+    sub,
+)
 from tiltpy.loops.nodes import LExpr, Select, Var
 from tiltpy.lowering.sweep.cursors import PointRead, ScanCursor, StepCursor, gapless
 from tiltpy.plan.nodes import MergeSource
 from tiltpy.types import BOOL, I64
+
+MOST_PASSED = 16
+"""Rows of others for each row of an input, beyond which no merge pays off."""
 
 
 def _pick(condition: LExpr, then: LExpr, otherwise: LExpr) -> LExpr:
@@ -109,6 +126,21 @@ class MergeInput:
         if self.slow:
             return begun
         return conj(begun, self._has(self._before(), self.room + 1))
+
+    def keeps_up(self, others: Iterable["MergeInput"]) -> tuple[LExpr, ...]:
+        """Return whether the others have not many more rows, if its gaps end unseen.
+
+        Their rows in its gaps have no results, and are jumped over without a merge.
+        """
+        if self.gapless or self.inside is not None:
+            return ()
+        most = mul(self.rows_ahead(), i64(MOST_PASSED))
+        others = (each for each in others if each is not self)
+        return tuple(le(each.rows_ahead(), most) for each in others)
+
+    def rows_ahead(self) -> LExpr:
+        """Return how many rows are behind that of the last visit."""
+        return sub(self.cursor.rows.last, self._before())
 
     def continues(self) -> LExpr:
         """Return whether it has rows for another run and for what that loads ahead."""

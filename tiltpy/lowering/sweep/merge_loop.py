@@ -121,7 +121,10 @@ class MergeLoop:
         for input_ in self.inputs.values():
             input_.leave(merge, self.done)
         merge.set(now, add(self.done, i64(1)))
-        block.when(conj(*(input_.ready() for input_ in self.inputs.values())), merge)
+        ready = [input_.ready() for input_ in self.inputs.values()]
+        for input_ in self.fast:
+            ready += input_.keeps_up(self.fast)
+        block.when(conj(*ready), merge)
 
     def _set_bounds(self, block: Block) -> None:
         """Set the next bounds of the fast and of the slow inputs."""
