@@ -74,7 +74,7 @@ def test_no_array_waits_for_the_collector(
 
 
 class _StopError(Exception):
-    """What a caller's own function raises."""
+    """An error of a caller's own function."""
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -46,7 +46,7 @@ def test_chunks_of_one_dictionary(
     cut: int,
     threads: int,
 ) -> None:
-    """Whether they are of strings or dictionaries, others between them or not."""
+    """Encode strings and dictionaries in turns."""
     one, other = (in_a_dictionary(each, twice=twice) for each in (first, second))
     plain = pa.array(first, pa.string())
     arrays = [one[:cut], other, one[cut:], one, plain[:cut], plain[cut:], one]

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import tiltpy as tilt
 from tests.frames import TRADE, check, events, m, read, ticks
 from tiltpy import lifetimes
 from tiltpy import types as ty
@@ -479,3 +480,13 @@ def test_an_index_comes_with_the_columns() -> None:
         (1, 2, 2),
         (3, 4, 3),
     ]
+
+
+@pytest.mark.parametrize("indexed", [False, True])
+def test_columns_that_nobody_reads_may_have_one_name(indexed: bool) -> None:
+    """Arrow reads no such frame of pandas, but one of its own."""
+    frame = pd.DataFrame([[1, 2.0, 3, 4], [5, 6.0, 7, 8]], columns=["t", "v", "w", "w"])
+    query = tilt.parse("input v : f64 time t point\n~o[t] = ~v[t]\noutput ~o")
+    expected = query.run(v=pa.table({"t": [1, 5], "v": [2.0, 6.0]}))["o"].to_arrow()
+    given = frame.set_index("t") if indexed else frame
+    assert query.run(v=given)["o"].to_arrow().equals(expected)

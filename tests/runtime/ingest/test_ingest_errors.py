@@ -55,6 +55,8 @@ def test_unclear_columns_are_listed() -> None:
     check(table, m(TRADE), "among 't', 'prize', 'size'; did you mean 'prize'?", "price")
     table = pa.table([[1], [2], [3]], names=["t", "v", "v"])
     check(bind(table, column="v"), m(), "2 columns have this name; rename", "v")
+    frame = pd.DataFrame([[1, 2.0, 3.0]], columns=["t", "v", "v"])
+    check(bind(frame, column="v"), m(), "2 columns have this name; rename", "v")
     check(ticks((1, 2)), m(lifetime=lifetimes.Interval()), "no such column", "start")
 
 

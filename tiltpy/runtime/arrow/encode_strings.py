@@ -93,7 +93,7 @@ def _join_short(chunks: Sequence[pa.Array]) -> Iterator[pa.Array]:
         if short and (
             not is_short or size >= SHORT_BYTES or chunk.type != short[0].type
         ):
-            yield _joined(short)
+            yield _join(short)
             short, size = [], 0
         if is_short:
             short.append(chunk)
@@ -101,10 +101,10 @@ def _join_short(chunks: Sequence[pa.Array]) -> Iterator[pa.Array]:
         else:
             yield chunk
     if short:
-        yield _joined(short)
+        yield _join(short)
 
 
-def _joined(chunks: list[pa.Array]) -> pa.Array:
+def _join(chunks: list[pa.Array]) -> pa.Array:
     return chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks)
 
 

@@ -115,6 +115,11 @@ def _read_pandas(frame: Any, names: Sequence[str] | None) -> pa.Table:
     """
     if names is not None:
         names = [name for name in names if name in frame.columns]
+    elif not frame.columns.is_unique:  # which Arrow refuses, needed or not
+        labels = [*map(str, frame.columns)]
+        numbered = frame.set_axis(range(len(labels)), axis="columns")
+        table = pa.Table.from_pandas(numbered, nthreads=1)
+        return table.rename_columns([*labels, *table.column_names[len(labels) :]])
     return pa.Table.from_pandas(frame, columns=names, nthreads=1)
 
 
