@@ -485,8 +485,21 @@ def test_an_index_comes_with_the_columns() -> None:
 @pytest.mark.parametrize("indexed", [False, True])
 def test_columns_that_nobody_reads_may_have_one_name(indexed: bool) -> None:
     """Arrow reads no such frame of pandas, but one of its own."""
-    frame = pd.DataFrame([[1, 2.0, 3, 4], [5, 6.0, 7, 8]], columns=["t", "v", "w", "w"])
+    rows = [[1, 2.0, 3, 4], [5, 6.0, 7, 8], [6, 7.0, 8, 9]]
+    frame = pd.DataFrame(rows, columns=["t", "v", "w", "w"])
     query = tilt.parse("input v : f64 time t point\n~o[t] = ~v[t]\noutput ~o")
-    expected = query.run(v=pa.table({"t": [1, 5], "v": [2.0, 6.0]}))["o"].to_arrow()
+    expected = query.run(v=pa.table({"t": [1, 5, 6], "v": [2.0, 6.0, 7.0]}))[
+        "o"
+    ].to_arrow()
     given = frame.set_index("t") if indexed else frame
     assert query.run(v=given)["o"].to_arrow().equals(expected)
+
+
+@pytest.mark.parametrize("stamps", [[1, 2, 3], [1, 5, 9], [1, 5, 6]])
+def test_an_index_of_equal_steps_is_the_time(stamps: list[int]) -> None:
+    """Arrow would leave it out."""
+    frame = pd.DataFrame({"v": [2.0, 6.0, 7.0]}, index=pd.Index(stamps, name="t"))
+    frame.index = pd.RangeIndex(1, 4, name="t") if stamps == [1, 2, 3] else frame.index
+    query = tilt.parse("input v : f64 time t point\n~o[t] = ~v[t]\noutput ~o")
+    expected = query.run(v=frame.reset_index())["o"].to_arrow()
+    assert query.run(v=frame)["o"].to_arrow().equals(expected)

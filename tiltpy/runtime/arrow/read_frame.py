@@ -113,14 +113,16 @@ def _read_pandas(frame: Any, names: Sequence[str] | None) -> pa.Table:
     In this thread: Arrow would start others for 200 rows, which takes a millisecond,
     and gains nothing for millions.
     """
+    # Arrow leaves out an index of equal steps, which may be the time all the same.
+    named = True if any(name is not None for name in frame.index.names) else None
     if names is not None:
         names = [name for name in names if name in frame.columns]
     elif not frame.columns.is_unique:  # which Arrow refuses, needed or not
         labels = [*map(str, frame.columns)]
         numbered = frame.set_axis(range(len(labels)), axis="columns")
-        table = pa.Table.from_pandas(numbered, nthreads=1)
+        table = pa.Table.from_pandas(numbered, nthreads=1, preserve_index=named)
         return table.rename_columns([*labels, *table.column_names[len(labels) :]])
-    return pa.Table.from_pandas(frame, columns=names, nthreads=1)
+    return pa.Table.from_pandas(frame, columns=names, nthreads=1, preserve_index=named)
 
 
 def as_pyarrow_table(input: str, frame: object) -> pa.Table | None:
