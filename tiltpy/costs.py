@@ -250,6 +250,9 @@ class SpanCosts(_Thresholds):
     file_rows: int = 1 << 20
     """Rows of Parquet files from which on a run from files to files reads them piece by
     piece: fewer take less time than a second kernel (files)."""
+    fold_bytes: int = 1 << 27
+    """Bytes of which the states of windows by key may take a share where files are
+    folded as they are read, whatever memory a stream has."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

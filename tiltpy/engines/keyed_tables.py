@@ -71,12 +71,12 @@ def fold_file(
     options: RunOptions,
     memory: int,
     *,
-    merges: bool = True,
+    several_panes: bool = True,
 ) -> PreaggregatedRun | None:
     """Fold the rows of a group's only input part by part, where it is read of files.
 
-    `memory` and `merges` are as in `fold_in_parts`. None where it cannot be; an error
-    says where it is only over rows that are read otherwise.
+    `memory` and `several_panes` are as in `fold_in_parts`. None where it cannot be; an
+    error says where it is only over rows that are read otherwise.
     """
     declared = only_input(group.query)
     if declared is None or options.preaggregate is False:
@@ -85,7 +85,9 @@ def fold_file(
     if not isinstance(binding.frame, ParquetScan):
         return None
     with suppress(Misfit, DataError):
-        return fold_in_parts(group, binding, request, options, memory, merges=merges)
+        return fold_in_parts(
+            group, binding, request, options, memory, several_panes=several_panes
+        )
     return None
 
 

@@ -107,7 +107,8 @@ def _fold(
     """Fold the only outputs of a run while files are read; None where it cannot be.
 
     Nor is it done where floats of several panes would be added up in another order than
-    those of grouped rows: how much memory there is must change no bit.
+    those of grouped rows. How much memory the run has decides nothing: it must change
+    no bit.
     """
     from tiltpy.engines import keyed_tables  # noqa: PLC0415 - late
 
@@ -118,8 +119,8 @@ def _fold(
             bindings,
             run.request,
             options,
-            run.memory,
-            merges=not adds_floats(group.query),
+            run.costs.fold_bytes,
+            several_panes=not adds_floats(group.query),
         )
     if folded is None:
         return None

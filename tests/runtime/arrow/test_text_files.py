@@ -309,6 +309,8 @@ def read_keys(path: Path) -> pa.ChunkedArray:
         ("true false", [True, False]),
         ("TRUE true", ["TRUE", "true"]),
         ("a NA b", ["a", "NA", "b"]),
+        ("7 NA 8", ["7", "NA", "8"]),
+        ("NA NA", ["NA", "NA"]),
         ("7 - 8", [7, None, 8]),
         ('a - ""', ["a", None, ""]),
     ],
@@ -332,7 +334,9 @@ def test_no_two_keys_of_delimited_text_become_one(
         ([10000000000000000001, 10000000000000000002], None),
         ([10**30 + 1, 10**30 + 2], [str(10**30 + 1), str(10**30 + 2)]),
         ([1.5, 2], [1.5, 2.0]),
+        ([1.0, 2.0], None),
         (["", None], None),
+        (["2024-01-01", "2024-01-01T00:00:00"], None),
     ],
 )
 def test_large_keys_of_json_stay_apart(
@@ -381,6 +385,11 @@ def test_a_quote_without_an_end_has_a_place(tmp_path: Path) -> None:
     path.write_text(rows.replace('5" ', "5 ") + "y" * 200_000)
     with pytest.raises(DataError, match=rf"{path}:5: a quote has no end, and all"):
         read_source(file_source(path))
+    # It ends nothing within a value that does not begin with it.
+    path.write_text('ts,x,note\n1,1,"a\nb"\n2,2,5" pipe\n')
+    assert read_source(file_source(path)).num_rows == 2
+    path.write_text('ts,x,note\n1,1,5"\n2,2,"a\nb"\n')
+    assert read_source(file_source(path))["note"].to_pylist() == ['5"', "a\nb"]
     path.write_text(rows.replace('"open', "open"))
     assert read_source(file_source(path))["note"].to_pylist() == [
         "a\nb", '5" pipe', "open", "x"
@@ -407,7 +416,9 @@ def test_durations_come_back_in_any_unit(tmp_path: Path, suffix: str) -> None:
     assert rows["o"].cast(pa.int64()).to_pylist() == [5400, -1]
 
 
-@pytest.mark.parametrize("text", ["1x", "1500ms", "h", "1h 30m", "9" * 30 + "h"])
+@pytest.mark.parametrize(
+    "text", ["1x", "1500ms", "h", "1h 30m", "9" * 30 + "h", "1_0h", "١h"]
+)
 def test_a_text_that_is_no_duration_has_a_place(tmp_path: Path, text: str) -> None:
     path = tmp_path / "x.csv"
     path.write_text(f"ts,x\n2026-03-01 08:00:00,{text}\n")

@@ -35,9 +35,9 @@ w = TDom(-∞, ∞, 1m)
 """
 
 
-def parse(text: str, *, per_key: int = 0) -> tilt.CompiledQuery:
+def parse(text: str, *, per_key: int = 0, fold: int = 1 << 27) -> tilt.CompiledQuery:
     """Parse a query whose files are read in small parts."""
-    spans = SpanCosts(file_rows=1, most_file_bytes=8 * 3 * PART)
+    spans = SpanCosts(file_rows=1, most_file_bytes=8 * 3 * PART, fold_bytes=fold)
     folds = PreaggregationCosts(
         rows_per_key=per_key, entries_per_row=1 << 20, merges_per_row=1 << 20
     )
@@ -125,20 +125,20 @@ LARGE = "the states of ~out would take too much memory"
 
 
 @pytest.mark.parametrize(
-    ("text", "memory", "outcome"),
+    ("text", "fold", "outcome"),
     [
-        (TUMBLING, "256MB", "folded"),
-        (TUMBLING, "40kB", LARGE),
-        (COUNTS, "256MB", "folded"),
-        (COUNTS, "40kB", LARGE),
-        (HOPPING, "256MB", SEVERAL),
+        (TUMBLING, 1 << 27, "folded"),
+        (TUMBLING, 40_000, LARGE),
+        (COUNTS, 1 << 27, "folded"),
+        (COUNTS, 40_000, LARGE),
+        (HOPPING, 1 << 27, SEVERAL),
     ],
     ids=["panes", "large", "exact", "large exact", "several panes"],
 )
 def test_streams_of_files_are_folded(
-    text: str, memory: str, outcome: str, outcomes: list[str], tmp_path: Path
+    text: str, fold: int, outcome: str, outcomes: list[str], tmp_path: Path
 ) -> None:
-    """Not where the memory would decide how floats are added up, nor where it is full.
+    """Not where floats would be added up otherwise, nor where states are many.
 
     Their rows are those that frames have, to the bit.
     """
@@ -146,9 +146,9 @@ def test_streams_of_files_are_folded(
     paths = [tmp_path / f"{number}.parquet" for number in range(2)]
     pq.write_table(table[:2100], paths[0])
     pq.write_table(table[2100:], paths[1])
-    query = parse(text)
+    query = parse(text, fold=fold)
 
-    def list_rows(x: object) -> pa.Table:
+    def list_rows(x: object, memory: str = "256MB") -> pa.Table:
         parts = list(query.stream(x=x, memory=memory))
         rows = pa.concat_tables([part["out"].to_arrow() for part in parts])
         return rows.sort_by([("k", "ascending"), ("start", "ascending")])
@@ -156,13 +156,29 @@ def test_streams_of_files_are_folded(
     pieces = [table[row : row + 500] for row in range(0, ROWS, 500)]
     rows = list_rows(scan_parquet(paths))
     assert rows.equals(list_rows(pieces))
-    assert outcomes == [outcome]
+    assert rows.equals(list_rows(scan_parquet(paths), memory="60kB"))
+    assert outcomes == [outcome, outcome]
     if text != HOPPING:
         assert rows.equals(query.run(x=table)["out"].to_arrow())
     path = tmp_path / "out.parquet"
-    counts = query.run_to(path, x=scan_parquet(paths), memory=memory)
+    counts = query.run_to(path, x=scan_parquet(paths))
     assert counts == {"out": len(rows)}
     assert pq.read_table(path).num_rows == len(rows)
+
+
+def test_the_last_pane_may_have_few_rows(outcomes: list[str], tmp_path: Path) -> None:
+    """It is folded with the others, however few rows a key has in it."""
+    table = make_rows(6, KEYS["strings"])
+    later = table["ts"][-1].value + 600_000
+    stamps = pa.array([later], pa.timestamp("ms"))
+    last = table.slice(ROWS - 1).set_column(0, "ts", stamps)
+    path = tmp_path / "x.parquet"
+    pq.write_table(pa.concat_tables([table, last]), path)
+    query = parse(TUMBLING, per_key=10)
+    (part,) = query.stream(x=scan_parquet(path))
+    expected = query.run(x=pa.concat_tables([table, last]))["out"].to_arrow()
+    assert part["out"].to_arrow().equals(expected)
+    assert outcomes == ["folded"]
 
 
 def test_windows_of_streamed_files(outcomes: list[str], tmp_path: Path) -> None:

@@ -210,17 +210,26 @@ def _settle_keys(
                 if source.format.is_delimited
                 else table.column(name).cast(pa.string())
             )
-            column = _cast_keys(texts, source, input, name, known)
+            is_key = name in choice.keys
+            column = _cast_keys(texts, source, input, name, known, apart=is_key)
             table = table.set_column(table.schema.get_field_index(name), name, column)
     return table
 
 
 def _cast_keys(
-    texts: pa.ChunkedArray, source: TableSource, input: str, name: str, known: str
+    texts: pa.ChunkedArray,
+    source: TableSource,
+    input: str,
+    name: str,
+    known: str,
+    *,
+    apart: bool,
 ) -> pa.ChunkedArray:
+    """Cast texts to a known type; keys must stay `apart`."""
+
     def cast(values: pa.ChunkedArray) -> pa.ChunkedArray:
         keys = values.cast(pa.type_for_alias(known))
-        if not are_written_so(keys, values):
+        if apart and not are_written_so(keys, values):
             raise pa.ArrowInvalid("another key is written so")
         return keys
 

@@ -99,7 +99,7 @@ class LatenessRule:
                 return None
         most = max(greatest, last)
         through = most - reorder
-        return (max(complete, through)), most
+        return max(complete, through), most
 
     def _bounds_before(
         self, starts: I64Array, complete: int, greatest: int

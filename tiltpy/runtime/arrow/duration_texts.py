@@ -10,6 +10,7 @@ import pyarrow as pa
 from tiltpy.types import NANOSECONDS, Unit, format_duration
 
 _DURATION = re.compile(r"(-?)((?:\d+[a-z]+)+)", re.ASCII)
+_INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
 _PART = re.compile(r"(\d+)([a-z]+)", re.ASCII)
 
 
@@ -38,10 +39,9 @@ def parse_durations(texts: pa.ChunkedArray, unit: Unit) -> pa.ChunkedArray:
 def _parse(text: str, unit: Unit) -> int:
     found = _DURATION.fullmatch(text.strip())
     if found is None:
-        try:
+        if _INTEGER.fullmatch(text):
             return int(text)
-        except ValueError:
-            raise pa.ArrowInvalid("no duration") from None
+        raise pa.ArrowInvalid("no duration")
     nanoseconds = 0
     for count, name in _PART.findall(found[2]):
         if name not in NANOSECONDS:

@@ -20,8 +20,6 @@ from tiltpy.runtime.arrow.sources import TableSource
 
 _HEAD = 64
 """Bytes that tell what a file is that is no text."""
-_BLOCK = 1 << 22
-"""Bytes that are read at once."""
 _SHOWN = 40
 """The most characters of a value in a message."""
 DATE_FORMATS = (
@@ -76,15 +74,12 @@ def one_column_fault(source: TableSource, names: Sequence[str]) -> str | None:
     )
 
 
-def open_quote_fault(source: TableSource) -> str | None:
-    """Tell that a quote has no end, so that all rows behind it are one value."""
-    if not source.format.is_delimited:
-        return None
-    quotes = 0
-    with source.open() as file:
-        while block := file.read(_BLOCK):
-            quotes += block.count(b'"')
-    if quotes % 2 == 0:
+def open_quote_fault(source: TableSource, table: pa.Table) -> str | None:
+    """Tell that a quote has no end, so that all rows behind it are one value.
+
+    That is one of the last row of the table, with their newlines.
+    """
+    if not source.format.is_delimited or not _ends_with_lines(table):
         return None
     line, text = 1, ""
     try:
@@ -94,11 +89,24 @@ def open_quote_fault(source: TableSource) -> str | None:
         line, text = line + text.count("\n"), '"'
     except UnicodeDecodeError:
         return None
-    if text.count('"') % 2 == 0:  # it is within a value that has no quotes around it
+    sign = re.escape(source.style.delimiter_of(source.format))
+    value = rf'(?:"(?:[^"]|"")*"(?!")[^{sign}]*|(?!")[^{sign}]*)'
+    if re.fullmatch(rf"{value}(?:{sign}{value})*", text.rstrip("\r\n")):
         return None
     return (
         f"{source.name}:{line}: a quote has no end, and all that follows is one value; "
         "close it, or write a quote that is part of a value twice, in quotes"
+    )
+
+
+def _ends_with_lines(table: pa.Table) -> bool:
+    """Tell whether a value of the last row has several lines."""
+    last = table.slice(max(0, table.num_rows - 1))
+    return any(
+        "\n" in (text or "")
+        for column in last.columns
+        if column.type == pa.string()
+        for text in column.to_pylist()
     )
 
 

@@ -36,7 +36,9 @@ def read_text(source: TableSource) -> pa.Table:
         if fault is None:
             raise
         raise DataError(fault) from error
-    fault = one_column_fault(source, table.column_names) or open_quote_fault(source)
+    fault = one_column_fault(source, table.column_names) or open_quote_fault(
+        source, table
+    )
     if fault is not None:
         raise DataError(fault)
     return table

@@ -107,8 +107,8 @@ def to_ticks(column: TimeColumn) -> tuple[Stamps, StampType]:
     """Convert stamps to ticks: a view where they count ticks in 64 bits already."""
     kind = _check_type(column)
     raw = integers_of(column.array)
-    steps = find_steps(raw.view(np.int64)) if raw.dtype == np.int64 else None
-    in_order = steps is not None or find_disorder(raw) is None
+    steps, disorder = find_order(raw)
+    in_order = disorder is None
     if kind.unit is None or column.tick is None or kind.unit == column.tick:
         _check_range(column, kind, raw, column.low, column.high, in_order=in_order)
         return Stamps(raw.astype(np.int64, copy=False), in_order, steps), kind
@@ -124,6 +124,15 @@ def to_ticks(column: TimeColumn) -> tuple[Stamps, StampType]:
     low, high = column.low * factor, column.high * factor
     _check_range(column, kind, raw, low, high, in_order=in_order)
     return Stamps(_divide(column, kind, raw, factor), in_order), kind
+
+
+def find_order(stamps: NDArray[np.integer]) -> tuple[Steps | None, int | None]:
+    """Find the steps between stamps, where they are in order and of 64 bits.
+
+    With them the first row that is out of order, if any is.
+    """
+    steps = find_steps(stamps.view(np.int64)) if stamps.dtype == np.int64 else None
+    return steps, None if steps is not None else find_disorder(stamps)
 
 
 def find_disorder(stamps: NDArray[np.integer]) -> int | None:

@@ -18,14 +18,13 @@ from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Input
 from tiltpy.lean_dataclass import dataclass
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
-from tiltpy.runtime.arrays.steps import find_steps
 from tiltpy.runtime.arrays.views import integers_of
 from tiltpy.runtime.arrow.parquet_scan import ParquetScan, RowBatch, ScanRange
 from tiltpy.runtime.arrow.read_frame import flat_column, plain_type
 from tiltpy.runtime.arrow.select_columns import choose_columns
 from tiltpy.runtime.arrow.timestamps import (
     TimeColumn,
-    find_disorder,
+    find_order,
     to_ticks,
 )
 from tiltpy.runtime.arrow.validation import check_columns, check_lengths
@@ -252,8 +251,7 @@ class _RowSource:
         column = self._times(table)
         stamp = self._stamp(batches, column, len(column) - 1)
         raw = integers_of(column)
-        is_known = raw.dtype == np.int64 and find_steps(raw.view(np.int64)) is not None
-        row = None if is_known or column.null_count else find_disorder(raw)
+        row = None if column.null_count else find_order(raw)[1]
         if row is not None:
             raise self._placed(batches, self._disorder(row))
         return stamp, _run_at_end(raw)

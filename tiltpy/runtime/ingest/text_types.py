@@ -81,12 +81,12 @@ def cast_as_declared(
 
 
 def are_written_so(values: pa.ChunkedArray, texts: pa.ChunkedArray) -> bool:
-    """Tell whether values, but for nulls, are written as the texts that they are of.
+    """Tell whether values are written as the texts that they are of.
 
-    Then no two texts have one value: 7 is also 007 and +7, and 1.1 is 1.10.
+    Then no two texts have one value: 7 is also 007 and +7, 1.1 is 1.10, and null is NA.
     """
-    same = functions.equal(values.cast(pa.string()), texts)
-    differs = functions.and_(values.is_valid(), functions.invert(same))
+    same = functions.fill_null(functions.equal(values.cast(pa.string()), texts), False)
+    differs = functions.and_(texts.is_valid(), functions.invert(same))
     return not functions.any(differs).as_py()
 
 
@@ -226,21 +226,17 @@ class _Columns:
         """Leave keys the type that the reader has guessed, if it keeps them apart."""
         column = self.table.column(name)
         kind = column.type
-        if self.source.format.is_delimited:
-            if pa.types.is_null(kind):
-                return
-            if (
-                kind == pa.string()
-                and not functions.any(functions.equal(column, "")).as_py()
-            ):
+        if not self._is_json or pa.types.is_temporal(kind):
+            empty = kind == pa.string() and functions.equal(column, "")
+            if kind == pa.string() and not functions.any(empty).as_py():
                 return
             texts = self._texts(name)
             if kind == pa.string() or not are_written_so(column, texts):
                 self._set(name, texts)
-        elif kind == pa.float64():
+        elif kind == pa.float64() and _exceed_floats(column):
             exact = self._read_exactly(name, pa.uint64())
             if exact is None:
-                exact = self._read_exactly(name, LARGE)
+                exact = self._read_exactly(name, LARGE_INTEGERS)
                 exact = None if exact is None else exact.cast(pa.string())
             if exact is not None:
                 self._set(name, exact)
@@ -274,7 +270,7 @@ class _Columns:
         except pa.ArrowInvalid:  # numbers of JSON are no strings
             exact = None
             if column.type == pa.float64():
-                exact = self._read_exactly(name, LARGE)
+                exact = self._read_exactly(name, LARGE_INTEGERS)
             return (column if exact is None else exact).cast(pa.string())
 
     def _convert(
@@ -313,6 +309,12 @@ class _Columns:
         self.table = self.table.set_column(index, name, values)
 
 
+def _exceed_floats(values: pa.ChunkedArray) -> bool:
+    """Tell whether floats may stand for integers that they do not hold."""
+    bounds = functions.min_max(values).as_py()
+    return any(abs(each or 0) >= MOST_EXACT for each in bounds.values())
+
+
 def _to_days(stamps: pa.ChunkedArray) -> pa.ChunkedArray:
     """Cast stamps to dates; Arrow's own cast would cut off the time of day."""
     days = stamps.cast(pa.date32())
@@ -333,8 +335,10 @@ def _cast(wanted: pa.DataType) -> Callable[[pa.ChunkedArray], pa.ChunkedArray]:
     return lambda values: values.cast(wanted)
 
 
-LARGE = pa.decimal128(38, 0)
+LARGE_INTEGERS = pa.decimal128(38, 0)
 """Integers of JSON beyond 64 bits, which a reader takes for floats."""
+MOST_EXACT = 2.0**53
+"""The integer from which on floats do not hold all."""
 STAMP_UNITS = "s", "ms", "us", "ns"
 NULLS = ("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND",
          "1.#QNAN", "N/A", "NA", "NULL", "NaN", "n/a", "nan", "null")  # fmt: skip

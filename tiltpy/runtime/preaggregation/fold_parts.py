@@ -64,13 +64,13 @@ def fold_in_parts(
     options: RunOptions,
     memory: int,
     *,
-    merges: bool = True,
+    several_panes: bool = True,
 ) -> PreaggregatedRun:
     """Fold the rows of the only input of a query part by part; `Misfit` if not.
 
-    States may take a share of `memory`, in bytes; without `merges` a window is one
-    pane. What is wrong with the data is a
-    `DataError` that does not say where.
+    States may take a share of `memory`, in bytes. Windows of `several_panes` are
+    refused unless they may be. What is wrong with the data is a `DataError` that does
+    not say where.
     """
     (declared,) = group.query.inputs
     scan = binding.frame
@@ -80,7 +80,9 @@ def fold_in_parts(
     if total < options.costs.spans.file_rows:
         raise Misfit(f"~{declared.name} has few rows")
     names = _choose_columns(declared, binding, scan)
-    folds = _PartFolds(group, binding, request, options, memory, merges=merges)
+    folds = _PartFolds(
+        group, binding, request, options, memory, several_panes=several_panes
+    )
     rows = options.costs.spans.most_file_bytes // (_VALUE_BYTES * len(names))
     with closing(scan.batches(names, rows, encoded=True)) as batches:
         folds.fold_all(_collect(batches, rows // 2), total)
@@ -126,11 +128,11 @@ class _PartFolds:
         options: RunOptions,
         memory: int,
         *,
-        merges: bool,
+        several_panes: bool,
     ) -> None:
         (self.declared,) = group.query.inputs
         self.memory = memory
-        self.merges = merges
+        self.several_panes = several_panes
         self.group = group
         self.binding = binding
         self.request = request
@@ -142,6 +144,8 @@ class _PartFolds:
         self.stamps: StampType | None = None
         self.rows = 0
         """Rows that were folded."""
+        self.entries: dict[str, int] = {}
+        """Keys of each part, added up, by output."""
 
     def fold_all(self, tables: Iterable[pa.Table], total: int) -> None:
         """Fold all rows, `total` of them."""
@@ -190,7 +194,7 @@ class _PartFolds:
                 raise Misfit(aggregation.reason)
             if aggregation.needs_rows:
                 raise Misfit(f"~{name} needs the rows once more")
-            if aggregation.merged > 1 and not self.merges:
+            if aggregation.merged > 1 and not self.several_panes:
                 raise Misfit(f"windows of ~{name} have several panes")
             before = self.outputs.get(name)
             most = None if before is None else before.fold.most
@@ -224,7 +228,9 @@ class _PartFolds:
         events = PaneAggregate(
             matrices, ready.cells, definition.tdom, definition.type, self.request
         ).events()
-        if len(events.keys) * self.costs.rows_per_key > rows.buffer.n:
+        entries = self.entries.get(fold.name, 0) + len(events.keys)
+        self.entries[fold.name] = entries
+        if entries * self.costs.rows_per_key > self.rows + rows.buffer.n:
             raise Misfit(f"~{self.declared.name} has many keys in each part")
         keys = _select_keys(rows, matrices.keys, events.keys)
         codes = self.known.encode(self.declared.name, keys)
