@@ -126,7 +126,7 @@ def _fold(
         return None
     tables = list(folded.tables(run.stamp, "key", workers))
     for table in tables:
-        table.grid = find_grid(group.outputs[table.name].tdom)
+        table.grid = _find_grid(group.outputs[table.name].tdom)
     return Result(tables)
 
 
@@ -508,11 +508,11 @@ class _Stream:
             table = evaluation.table(name, output.definition.type, self.stamp)
             tdom = output.definition.tdom
             if tdom.rows is None:
-                table.grid = find_grid(tdom)
+                table.grid = _find_grid(tdom)
             tables.append(table)
         return Result(tables)
 
 
-def find_grid(tdom: TDom) -> Grid:
+def _find_grid(tdom: TDom) -> Grid:
     """Find the grid of an output, not one of rows, of which not all rows are known."""
     return Grid(tdom) if tdom.cells is None else IntervalGrid(tdom)

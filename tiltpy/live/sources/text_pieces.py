@@ -17,6 +17,7 @@ from tiltpy.lean_dataclass import dataclass
 from tiltpy.live.append_file import CHECKED
 from tiltpy.live.sources.source import ExpectedInput
 from tiltpy.runtime.arrays.views import arrow_type
+from tiltpy.runtime.arrow.delimited_rows import row_pattern
 from tiltpy.runtime.arrow.files import read_source
 from tiltpy.runtime.arrow.formats import FileFormat, TextStyle
 from tiltpy.runtime.arrow.select_columns import Choice, choose_columns
@@ -150,14 +151,7 @@ def find_first_row(text: bytes, delimiter: str) -> int:
 
 @cache
 def _row_pattern(delimiter: str) -> re.Pattern[bytes]:
-    """Match a row in one way only: Python before 3.11.5 repeats no group possessively.
-
-    The quote that ends a value is one that no other follows.
-    """
-    sign = re.escape(delimiter).encode()
-    rest = b"[^" + sign + b"\n]*"
-    value = b'(?:"[^"]*(?:""[^"]*)*"(?!")' + rest + b'|(?!")' + rest + b")"
-    return re.compile(value + b"(?:" + sign + value + b")*\n")
+    return re.compile(row_pattern(delimiter).encode() + b"\n")
 
 
 def _type_columns(

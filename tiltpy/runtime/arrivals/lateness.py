@@ -98,8 +98,7 @@ class LatenessRule:
             if steps[1] > jump or beyond > jump:
                 return None
         most = max(greatest, last)
-        through = most - reorder
-        return max(complete, through), most
+        return max(complete, most - reorder), most
 
     def _bounds_before(
         self, starts: I64Array, complete: int, greatest: int

@@ -25,13 +25,11 @@ class PlainFrame:
     """The stamps and the payload of a frame, at least one row.
 
     `steps` are those between stamps that are in order, None where they are not.
-    `has_nulls`: a value of the payload may be null.
     """
 
     stamps: Times
     steps: Steps | None
     payload: list[Column]
-    has_nulls: bool
 
 
 class PlainFrames:
@@ -87,12 +85,10 @@ class PlainFrames:
             first, last = stamps.item(0), stamps.item(-1)
         if first < self._low or last > self._high:
             return None
-        payload, has_nulls = [], False
-        for place, scalar in self._payload:
-            column = column_of(batch.column(place), scalar)
-            has_nulls |= column.validity is not None
-            payload.append(column)
-        return PlainFrame(stamps, steps, payload, has_nulls)
+        payload = [
+            column_of(batch.column(place), scalar) for place, scalar in self._payload
+        ]
+        return PlainFrame(stamps, steps, payload)
 
 
 def _counts_ticks(kind: pa.DataType, unit: Unit | None) -> bool:

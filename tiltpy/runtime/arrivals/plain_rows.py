@@ -36,16 +36,17 @@ class PlainColumns:
 
 @record(frozen=True, slots=True, eq=False)
 class PlainRows:
-    """Rows as they arrived: ticks of their times, payload, and keys if there are any.
-
-    `has_nulls`: a value of the payload may be null.
-    """
+    """Rows as they arrived: ticks of their times, payload, and keys, if any."""
 
     columns: PlainColumns
     ticks: Sequence[Times]
     payload: Sequence[Column]
     keys: Sequence[pa.Array] = ()
-    has_nulls: bool = False
+
+    @property
+    def has_nulls(self) -> bool:
+        """Tell whether a value of the payload may be null."""
+        return any(column.validity is not None for column in self.payload)
 
     @property
     def nbytes(self) -> int:

@@ -205,7 +205,7 @@ class ArrivalReader:
             return self._read_columns(table)
         columns, stamps = self._plain_columns, plain.stamps
         assert columns is not None
-        source = PlainRows(columns, [stamps], plain.payload, keys, plain.has_nulls)
+        source = PlainRows(columns, [stamps], plain.payload, keys)
         return _FrameRows(table, [stamps], stamps - self.before, plain.steps, source)
 
     def _read_columns(self, table: pa.Table) -> "_FrameRows":
@@ -231,8 +231,7 @@ class ArrivalReader:
         if keys is not None and table.num_rows:
             payload = read_payload(self._settled, table, self.choice.payload, self.unit)
             assert self._plain_columns is not None
-            has_nulls = any(column.validity is not None for column in payload)
-            return PlainRows(self._plain_columns, ticks, payload, keys, has_nulls)
+            return PlainRows(self._plain_columns, ticks, payload, keys)
         columns = [*map(plain_array, ticks), *map(table.column, self.columns)]
         rows = pa.Table.from_arrays(columns, self.names)
         self._check_payload(rows)

@@ -27,7 +27,7 @@ from tiltpy.runtime.concurrency.offload import offload
 
 _ARROW_FILE_MAGIC = b"ARROW1"
 OPEN_FILES = ("/dev/std", "/dev/fd/", "/proc/")
-"""How paths begin that stand for open files."""
+"""Prefixes of paths that stand for open files."""
 
 
 def read_table(path: Path) -> pa.Table:

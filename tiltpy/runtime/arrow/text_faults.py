@@ -14,6 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from tiltpy.runtime.arrow.delimited_rows import row_pattern
 from tiltpy.runtime.arrow.formats import FORMATS, TextStyle, detect_format
 from tiltpy.runtime.arrow.guess_text_style import guess_text_style, style_options
 from tiltpy.runtime.arrow.sources import TableSource
@@ -89,9 +90,8 @@ def open_quote_fault(source: TableSource, table: pa.Table) -> str | None:
         line, text = line + text.count("\n"), '"'
     except UnicodeDecodeError:
         return None
-    sign = re.escape(source.style.delimiter_of(source.format))
-    value = rf'(?:"(?:[^"]|"")*"(?!")[^{sign}]*|(?!")[^{sign}]*)'
-    if re.fullmatch(rf"{value}(?:{sign}{value})*", text.rstrip("\r\n")):
+    row = row_pattern(source.style.delimiter_of(source.format))
+    if re.fullmatch(row, text.rstrip("\r\n")):
         return None
     return (
         f"{source.name}:{line}: a quote has no end, and all that follows is one value; "

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from tiltpy.abi.layouts import TimeLayout
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
+from tiltpy.runtime.arrays.steps import layout_of_steps
 from tiltpy.runtime.arrays.time_layout import LOOSER
 from tiltpy.runtime.incremental.concat import drop_before, drop_first, gather
 from tiltpy.runtime.incremental.growing_arrays import GrowingArrays
@@ -77,7 +78,7 @@ class GrowingRows:
         if not held.n and count >= SHARED_ROWS:
             return False
         steps = join_steps(held.row(held.n - 1)[0] if held.n else None, fresh)
-        kind = length.find_layout(steps)
+        kind = layout_of_steps(length.ticks, steps)
         if _RANKS[kind] < _RANKS[held.layout]:
             kind = held.layout
         if kind is TimeLayout.CONTIGUOUS:

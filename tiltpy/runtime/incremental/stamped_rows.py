@@ -56,13 +56,9 @@ class EventLength:
         self.ticks = lifetime.before + lifetime.after
         self.is_point = lifetime.is_point
 
-    def find_layout(self, steps: Steps) -> TimeLayout:
-        """Find the layout of rows by the steps between them."""
-        return layout_of_steps(self.ticks, steps)
-
     def lay_out(self, rows: StampedRows) -> SnapshotBuffer:
         """Lay out rows as events."""
-        starts, layout = rows.starts, self.find_layout(rows.steps)
+        starts, layout = rows.starts, layout_of_steps(self.ticks, rows.steps)
         is_sampled = layout is TimeLayout.SAMPLED
         return SnapshotBuffer(
             layout,

@@ -226,20 +226,23 @@ class _Columns:
         """Leave keys the type that the reader has guessed, if it keeps them apart."""
         column = self.table.column(name)
         kind = column.type
-        if not self._is_json or pa.types.is_temporal(kind):
-            empty = kind == pa.string() and functions.equal(column, "")
-            if kind == pa.string() and not functions.any(empty).as_py():
-                return
-            texts = self._texts(name)
-            if kind == pa.string() or not are_written_so(column, texts):
-                self._set(name, texts)
-        elif kind == pa.float64() and _exceed_floats(column):
-            exact = self._read_exactly(name, pa.uint64())
-            if exact is None:
-                exact = self._read_exactly(name, LARGE_INTEGERS)
-                exact = None if exact is None else exact.cast(pa.string())
-            if exact is not None:
-                self._set(name, exact)
+        if self._is_json and not pa.types.is_temporal(kind):
+            if kind == pa.float64() and _exceed_floats(column):
+                self._make_integer_keys(name)
+        elif kind == pa.string():
+            if functions.any(functions.equal(column, "")).as_py():
+                self._set(name, self._texts(name))
+        elif not are_written_so(column, texts := self._texts(name)):
+            self._set(name, texts)
+
+    def _make_integer_keys(self, name: str) -> None:
+        """Read keys of JSON beyond 2^53 as the integers that they are, if they are."""
+        exact = self._read_exactly(name, pa.uint64())
+        if exact is None:
+            exact = self._read_exactly(name, LARGE_INTEGERS)
+            exact = None if exact is None else exact.cast(pa.string())
+        if exact is not None:
+            self._set(name, exact)
 
     def _read_exactly(self, name: str, kind: pa.DataType) -> pa.ChunkedArray | None:
         """Read numbers of JSON as a type; None if any of them is none."""
@@ -263,7 +266,7 @@ class _Columns:
 
     def _texts(self, name: str) -> pa.ChunkedArray:
         column = self.table.column(name)
-        if column.type == pa.string() and not self.source.format.is_delimited:
+        if column.type == pa.string() and self._is_json:
             return column
         try:
             return read_as_text(self.source, [name]).column(0)
