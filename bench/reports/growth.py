@@ -30,8 +30,6 @@ from bench.workloads.streams import Workload
 
 ROWS = 1_000_000
 """Rows where something else grows."""
-LEAST = 300_000
-"""Rows that are timed at a time: fewer are run again and again."""
 TENS = (10, 100, 1_000, 10_000, 100_000, 1_000_000)
 ROWS_OF = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 TITLE, CELL = 30, 12
@@ -116,19 +114,12 @@ def measure(
         )
         assert found is None, f"{workload.name}: {found}"
         runners["Numba"] = fill
-    again = -(-LEAST // workload.events)
-    repeated = {name: partial(_repeat, run, again) for name, run in runners.items()}
-    turns = take_turns(repeated, options.repeat)
-    rows = again * sum(map(len, inputs.values()))
+    turns = take_turns(runners, options.repeat)
+    rows = sum(map(len, inputs.values()))
     return {
         name: Spread(tuple(1e9 * one.processor / rows for one in seconds))
         for name, seconds in turns.items()
     }
-
-
-def _repeat(run: Runner, times: int) -> None:
-    for _ in range(times):
-        run()
 
 
 def _compile_time(workload: OffPath) -> float:

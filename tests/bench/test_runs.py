@@ -4,7 +4,10 @@ import argparse
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import chain
+from functools import partial
+from itertools import chain, count
+from time import sleep
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -14,6 +17,7 @@ from bench import (
     __main__,
     leaks,
     measure,
+    timing,
 )
 from bench.compile_time import compile_once, slowest_imports
 from bench.measure import BenchOptions, Measured, tiltpy
@@ -23,7 +27,7 @@ from bench.peers.peer import Peer
 from bench.reports import ablation, buffers, fusion, growth, median, threads
 from bench.reports.table import Table as Lines
 from bench.subject import Subject
-from bench.timing import Seconds, geometric_mean, rate, speedup, take_turns
+from bench.timing import LEAST, Seconds, geometric_mean, rate, speedup, take_turns
 from bench.traffic import bytes_moved
 from bench.workloads.catalogue import ALL
 
@@ -98,10 +102,26 @@ def test_bytes_are_counted() -> None:
 
 def test_runners_take_turns() -> None:
     seen: list[str] = []
-    runners = {name: (lambda name=name: seen.append(name)) for name in ("a", "b")}
-    found = take_turns(runners, 2)
+
+    def run(name: str) -> None:
+        seen.append(name)
+        sleep(LEAST)
+
+    found = take_turns({name: partial(run, name) for name in ("a", "b")}, 2)
     assert seen == ["a", "b"] * 3
     assert {name: len(seconds) for name, seconds in found.items()} == {"a": 2, "b": 2}
+
+
+def test_short_runs_repeat(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = SimpleNamespace(
+        perf_counter=count(0, 2.0).__next__, process_time=count(0, 1.0).__next__
+    )
+    monkeypatch.setattr(timing, "time", clock)
+    seen: list[str] = []
+    assert timing.timed(partial(seen.append, "once")) == Seconds(2.0, 1.0)
+    assert seen == ["once"]
+    assert timing.timed(partial(seen.append, "again"), 5.0) == Seconds(2.0, 1.0)
+    assert seen == ["once", "again", "again", "again"]
 
 
 SLOW = (Seconds(2.0, 2.0), Seconds(4.0, 3.0), Seconds(2.0, 2.0))
@@ -256,7 +276,6 @@ def test_rolling_medians_of_ever_longer_windows(
 
 
 def test_growth_of_each_curve(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(growth, "LEAST", 1)
     monkeypatch.setattr(growth, "ROWS", 2000)
     curves = [replace(curve, sizes=curve.sizes[:2]) for curve in growth.CURVES]
     monkeypatch.setattr(growth, "CURVES", curves)
