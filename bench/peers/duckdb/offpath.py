@@ -2,7 +2,8 @@
 """The workloads off the path in DuckDB: panes and joins as of, which SQL has words for.
 
 A query gives the key, if there is one, the start and the end of each result, and its
-values. DuckDB promises no order: results are sorted before they are compared.
+values. DuckDB promises no order: results are sorted before they are compared, by their
+column `row` where times are tied.
 """
 
 from functools import partial
@@ -10,6 +11,7 @@ from functools import partial
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from bench.outcome import Outcome, Table
 from bench.peers.keyed_rows import one_column
@@ -71,12 +73,12 @@ SELECT greatest(pane * {SECOND}, (SELECT min(ts) - 1 FROM trade)),
 FROM (SELECT *, (ts - 1) // {SECOND} AS pane FROM trade) GROUP BY pane""",
     "session start": f"""\
 SELECT ts - 1, ts, coalesce(ts - lag(ts) OVER (ORDER BY ts) > {PAUSE}, true) FROM x""",
-    **dict.fromkeys(
-        ("as-of: trades and mid quotes", "as-of over rows: tied trades"),
-        """\
+    "as-of: trades and mid quotes": """\
 SELECT trade.ts - 1, trade.ts, price - (bid + ask) / 2
 FROM trade ASOF JOIN quote ON trade.ts >= quote.ts""",
-    ),
+    "as-of over rows: tied trades": """\
+SELECT trade.ts - 1, trade.ts, price - (bid + ask) / 2, trade.rowid AS row
+FROM trade ASOF JOIN quote ON trade.ts >= quote.ts""",
     "300,000 keys, panes of 1h": _panes_by_key("sum(x)"),
     "nunique 1h by key": _panes_by_key("count(DISTINCT x)"),
     "session start by key": f"""\
@@ -112,8 +114,11 @@ def peer(workload: OffPath, inputs: Inputs) -> Peer | None:
 
 
 def _outcome(keyed: bool, found: pa.Table) -> Outcome:
-    names = [str(number) for number in range(found.num_columns)]
-    known = found.rename_columns(names)
-    known = known.sort_by([(name, "ascending") for name in names[: 2 + keyed]])
+    rows = [found["row"]] if "row" in found.column_names else []
+    columns = [*found.drop_columns(["row"] if rows else []).columns]
+    order = [*columns[: 2 + keyed], *rows]
+    by = pa.table(order, names=[str(number) for number in range(len(order))])
+    indices = pc.sort_indices(by, [(name, "ascending") for name in by.column_names])
+    known = pa.table(columns, names=[str(n) for n in range(len(columns))]).take(indices)
     starts, ends, *payload = (column.to_numpy() for column in known.columns[keyed:])
     return Table(starts, ends, (*payload,), one_column([known[0]]) if keyed else None)
