@@ -155,9 +155,10 @@ class KeyCosts(_Thresholds):
     call_rows: int = 1 << 16
     """Rows of concatenated keys in a call, about: what its loops make for each other
     stays in the caches near the core (sessions)."""
-    kept_rows: int = 1 << 22
+    kept_rows: int = 1 << 24
     """Rows of concatenated keys, at most, of which the shifted times are kept for the
-    next run over the same rows, 16 bytes each (sessions take 0.8 of the time)."""
+    next run over the same rows, 16 bytes each (sessions take 0.8 of the time, panes by
+    10 million keys 0.4)."""
     memoized_keys: int = 1 << 13
     """Keys of a run, at most, whose calls are memoized for the next one over the same
     rows: some 250 bytes each for an output."""

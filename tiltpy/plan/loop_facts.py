@@ -23,7 +23,7 @@ from tiltpy.ir.nodes import (
 )
 from tiltpy.ir.traversal import sees_present
 from tiltpy.ops import WHOLE_WINDOW
-from tiltpy.plan.definedness import strict_points
+from tiltpy.plan.definedness import strict_points, strict_windows
 from tiltpy.plan.emptiness import emptiness_tests
 from tiltpy.plan.facts import ObjectFacts
 from tiltpy.plan.nodes import Refusal
@@ -78,6 +78,11 @@ class LoopFacts:
     def strict(self) -> tuple[CutPoint, ...]:
         """The points without which the object is φ."""
         return strict_points(self.definition)
+
+    @cached_property
+    def strict_windows(self) -> tuple[Window, ...]:
+        """The windows without whose rows the object is φ."""
+        return strict_windows(self.definition)
 
     @cached_property
     def points(self) -> tuple[CutPoint, ...]:

@@ -110,7 +110,8 @@ class Operands:
     """The references that a scan follows, and the changes that it visits.
 
     `skipped` are the points at whose gaps there is no visit, `one_tick` the one among
-    them, if any, whose events last a tick. With `stepped` the loop visits every change,
+    them, if any, whose events last a tick. Nor is there a visit where `skipped_window`,
+    which tumbles, has no rows. With `stepped` the loop visits every change,
     and whatever follows it moves by one row at most. With `always_cuts` each visit
     starts a new snapshot, so that none need be compared, or the object is distinct, and
     snapshots are joined afterwards. `clipped` are windows with a user-defined reduction
@@ -130,6 +131,7 @@ class Operands:
     present: tuple[PresentChoice, ...] = ()
     sorted: tuple[Window, ...] = ()
     linear: bool = False
+    skipped_window: Window | None = None
 
 
 @dataclass(frozen=True, slots=True)

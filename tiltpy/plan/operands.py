@@ -67,7 +67,22 @@ def plan_operands(facts: LoopFacts, choices: Iterable[WindowChoice]) -> Operands
             and sorted_window(facts, window) is None
         ),
         _is_linear(facts, windows),
+        _window_to_skip(facts, windows),
     )
+
+
+def _window_to_skip(
+    facts: LoopFacts, windows: Mapping[Window, WindowPlan]
+) -> Window | None:
+    """Choose the window to whose rows the loop keeps, where nothing else is folded.
+
+    Other windows follow their rows from change to change.
+    """
+    tumbles = all(plan is WindowPlan.TUMBLING_FOLD for plan in windows.values())
+    if facts.calendar_refusal or facts.present or not tumbles:
+        return None
+    gaps = (w for w in windows if not facts.objects[w.object].gapless)
+    return next((window for window in gaps if window in facts.strict_windows), None)
 
 
 def _is_linear(facts: LoopFacts, windows: Mapping[Window, WindowPlan]) -> bool:

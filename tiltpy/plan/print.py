@@ -72,9 +72,13 @@ def _choice(choice: LoopChoice, printer: ExprPrinter) -> Iterator[str]:
 
 def _points(operands: Operands, printer: ExprPrinter) -> Iterator[str]:
     for point, cursor in operands.points:
-        skips = ", without a visit in its gaps" if point in operands.skipped else ""
+        skips = _skips(skipped=point in operands.skipped)
         name = f"~{point.object}[{printer.format_time(point.offset)}]"
         yield f"{name} {cursor.value}{skips}"
+
+
+def _skips(*, skipped: bool) -> str:
+    return ", without a visit in its gaps" if skipped else ""
 
 
 def _present(operands: Operands, printer: ExprPrinter) -> Iterator[str]:
@@ -87,9 +91,12 @@ def _present(operands: Operands, printer: ExprPrinter) -> Iterator[str]:
 
 def _windows(choice: LoopChoice, printer: ExprPrinter) -> Iterator[str]:
     paced = _find_paced(choice.plan)
+    plan = choice.plan
+    skipped = None if isinstance(plan, RowMap) else plan.operands.skipped_window
     for each in choice.windows:
         pace = f", {Advance.PACE.value}" if each.window in paced else ""
-        yield f"{printer.window(each.window)} {each}{pace}"
+        skips = _skips(skipped=each.window == skipped)
+        yield f"{printer.window(each.window)} {each}{pace}{skips}"
         for name, refusal in each.refusals:
             yield f"    not {name}: {refusal.reason}"
 

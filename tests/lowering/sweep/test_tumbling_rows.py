@@ -19,6 +19,7 @@ from tiltpy.abi.signature import Shape
 from tiltpy.compiler.options import CompileOptions
 from tiltpy.compiler.query_kernels import QueryKernels
 from tiltpy.frontend.parse import parse
+from tiltpy.plan.nodes import SweepScan
 
 Rows = list[tuple[int, int, float]]
 WINDOW = "w = TDom(-∞, ∞, 100)\n"
@@ -35,6 +36,14 @@ QUERIES = {
     "ahead": "~o[w] = sum(~x[w : w+100])",
     "with a point": "~o[w] = ~x[w] - sum(~x[w-100 : w])",
     "own element": "~o[w] = sum(2 * v for v in ~x[w-100 : w] if v != 1)",
+    "two windows": "~o[w] = max(~x[w-100 : w]) - min(~x[w-40 : w+60])",
+    "one or the other": """\
+~o[w] = {
+    last = last(~x[w-100 : w])
+    return last != φ ? last : sum(~x[w-300 : w-200])
+}""",
+    "some or zero": "~o[w] = count(~x[w-100 : w]) > 0 ? sum(~x[w-100 : w]) : 0",
+    "distinct": "distinct ~o[w] = max(~x[w-100 : w])",
     "read by another": "~s[w] = sum(~x[w-100 : w])\n~o[t] = ~x[t] - ~s[t]",
 }
 
@@ -62,6 +71,21 @@ def points(random: Random, count: int) -> Rows:
     return [(e - 1, e, v) for _, e, v in contiguous(random, count)]
 
 
+def sparse(random: Random, count: int) -> Rows:
+    """Points in every cell, then cells without any, a row of one cell or of two."""
+    rows, time = [], random.randint(-300, 300)
+    for _ in range(count):
+        time += random.choice((0, 1, 30, 99, 100, 101, 730, 4000))
+        end = time + random.choice((1, 1, 1, 1, 100, 101))
+        rows.append((time, end, random.randint(-40, 40) / 8))
+        time = end
+    return rows
+
+
+def sparse_points(random: Random, count: int) -> Rows:
+    return [(e - 1, e, v) for _, e, v in sparse(random, count)]
+
+
 STREAMS = {"contiguous": contiguous, "gaps": gaps, "points": points}
 
 
@@ -73,6 +97,38 @@ def test_windows_of_many_rows(query: str, stream: str) -> None:
     text = f"input x : f64\n{WINDOW}{QUERIES[query]}\noutput ~o"
     for count in (1, 40, 160):
         check_engines(text, {"x": STREAMS[stream](random, count)})
+
+
+@pytest.mark.covering(1)
+@pytest.mark.parametrize("stream", [sparse, sparse_points])
+@pytest.mark.parametrize("query", QUERIES)
+def test_windows_of_rows_far_apart(
+    query: str, stream: Callable[[Random, int], Rows]
+) -> None:
+    random = Random(f"{query} {stream.__name__}")  # noqa: S311
+    text = f"input x : f64\n{WINDOW}{QUERIES[query]}\noutput ~o"
+    for count in (2, 60):
+        check_engines(text, {"x": stream(random, count)})
+
+
+@pytest.mark.parametrize(
+    ("body", "skips"),
+    [
+        ("sum(~x[w-100 : w])", True),
+        ("max(~x[w-100 : w]) - first(~x[w-100 : w])", True),
+        ("~x[w] - sum(~x[w-100 : w])", True),
+        ("count(~x[w-100 : w])", False),  # 0 is a value
+        ("count(~x[w-100 : w]) > 0 ? sum(~x[w-100 : w]) : 0", False),
+        ("sum(~x[w-100 : w]) - sum(~x[w-200 : w])", False),  # they overlap
+    ],
+)
+def test_cells_without_rows_have_no_visit(body: str, *, skips: bool) -> None:
+    text = f"input x : f64\n{WINDOW}~o[w] = {body}"
+    layouts = {"x": Layout(TimeLayout.INTERVALS, (False,))}
+    (choice,) = QueryKernels(parse(text), layouts, CompileOptions()).choices
+    assert isinstance(choice.plan, SweepScan)
+    window = choice.plan.operands.skipped_window
+    assert window == (choice.windows[0].window if skips else None)
 
 
 def test_long_rows_and_far_ones_are_one_visit_each() -> None:

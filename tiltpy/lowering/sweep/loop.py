@@ -45,6 +45,7 @@ from tiltpy.lowering.sweep.event_loop import EventLoop
 from tiltpy.lowering.sweep.merge_loop import MergeLoop
 from tiltpy.lowering.sweep.operands import Points, SweepOperands
 from tiltpy.lowering.sweep.ranking import Rankings
+from tiltpy.lowering.sweep.tumbling_rows import TumblingWindow
 from tiltpy.plan.confinement import NOWHERE_CONFINED, Confinement, Group
 from tiltpy.plan.definedness import strict_points, strict_windows
 from tiltpy.plan.existence import is_of_points
@@ -128,6 +129,7 @@ class Sweep:
         write_snapshot(body, out, at, value, begin, until)
         body.set(count, add(at, convert(value.valid, I64)))
         body.set(self.visited, after)
+        self._skip_cells(body, last, exists)
         if store is not None:
             store.flush(body)
         if isinstance(self.short, MergeLoop):
@@ -211,6 +213,19 @@ class Sweep:
             if isinstance(cursor, ScanCursor) and self.every_tick:
                 settled[point] = cursor.read_row(block)
         return settled
+
+    def _skip_cells(self, block: Block, last: LExpr, exists: Var) -> None:
+        """Pass over the cells in which the window has no rows that must."""
+        if self.plan.skipped_window is None:
+            return
+        window = self.operands.windows[self.plan.skipped_window]
+        assert isinstance(window, TumblingWindow)
+        vacant, due = window.vacancy(self.now)
+        skip = block.inner()
+        if not self.plan.always_cuts:
+            skip.set(exists, FALSE)
+        skip.set(self.now, self._grid_point(skip, due, last))
+        block.when(vacant, skip)
 
     def _grid_point(self, block: Block, time: LExpr, last: LExpr) -> LExpr:
         """The first grid point at or after a time after now, or one after the last."""

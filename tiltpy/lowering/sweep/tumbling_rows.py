@@ -157,7 +157,7 @@ class TumblingWindow:
             return
         assert rows.ends is not None
         if not self.overlaps:
-            block.set(self.lo, greatest(sub(self.hi, i64(1)), i64(0)))
+            block.set(self.lo, self._oldest())
         ended = le(rows.end_or_never(self.lo), begin)
         block.set(self.lo, add(self.lo, convert(ended, I64)))
         search = block.inner()  # over rows between two windows
@@ -178,6 +178,15 @@ class TumblingWindow:
         _seek(block, before, rows.ends, final, rows.last, self.size)
         some_started = conj(lt(i64(0), rows.count), le(rows.start, final))
         block.set(self.hi, select(some_started, add(before, i64(1)), i64(0)))
+
+    def _oldest(self) -> LExpr:
+        """The first row that may be in this window, and not only in the one before.
+
+        A row that crosses an edge is in both. One of a tick does not.
+        """
+        if self.rows.layout.points:
+            return self.hi
+        return greatest(sub(self.hi, i64(1)), i64(0))
 
     def _first_after(self, time: LExpr, begun: int = 0) -> LExpr:
         """The first sample that ends after a time, or with `begun` starts after it."""
@@ -202,6 +211,17 @@ class TumblingWindow:
         leaving = self.low.due(self.rows.end_or_never(self.lo))
         coming = sub(self.rows.start_or_never(self.hi), i64(self.window.end - 1))
         return [leaving, coming]
+
+    def vacancy(self, time: LExpr) -> tuple[LExpr, LExpr]:
+        """Decide whether it has no rows at a later time, and when it may have some.
+
+        Where it has none that is later still.
+        """
+        rows = self.rows
+        newest = rows.end_at(greatest(sub(self.hi, i64(1)), i64(0)))
+        due = sub(rows.start_or_never(self.hi), i64(self.window.end - 1))
+        none = disj(eq(self.hi, i64(0)), le(newest, self.low.at(time)))
+        return conj(none, lt(time, due)), due
 
     # Cuts
 
