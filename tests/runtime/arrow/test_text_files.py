@@ -19,6 +19,7 @@ from tiltpy.runtime.arrow.formats import (
 )
 from tiltpy.runtime.arrow.sources import file_source, pipe_source
 from tiltpy.runtime.arrow.table_writers import open_writer
+from tiltpy.runtime.arrow.text_faults import place_of_value
 from tiltpy.runtime.ingest.text_types import cast_as_declared
 from tiltpy.types import Unit
 
@@ -139,6 +140,8 @@ HEAD = "ts,a,n,s,b\n2024-03-01 00:00:00,1,1,x,true\n"
         ),
         ("2024-03-01 00:00:01,1,1", r"FILE:3: found 3 values, expected 5"),
         ('\n"2024-03-01 00:00:01",1,1,"a,\n""b",no\n', r"'b': found 'no' at FILE:5:6"),
+        ('2024-03-01 00:00:01,1,1,5" pipe,"no"', r"'b': found 'no' at FILE:3:33"),
+        ('2024-03-01 00:00:01,1,1,"5" pipe,no', r"'b': found 'no' at FILE:3:34"),
     ],
 )
 def test_a_wrong_value_has_a_place(tmp_path: Path, rows: str, message: str) -> None:
@@ -394,6 +397,16 @@ def test_a_quote_without_an_end_has_a_place(tmp_path: Path) -> None:
     assert read_source(file_source(path))["note"].to_pylist() == [
         "a\nb", '5" pipe', "open", "x"
     ]  # fmt: skip
+
+
+def test_a_quote_without_an_end_begins_the_last_value_that_has_a_place(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text('ts,x,note\n1,5" a,"open\n2,2,b\n')
+    source = file_source(path)
+    places = [place_of_value(source, 0, name) for name in ("ts", "x", "note")]
+    assert places == [f"{path}:2:1", f"{path}:2:3", f"{path}:2:8"]
 
 
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl"])

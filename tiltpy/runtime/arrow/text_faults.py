@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tiltpy.runtime.arrow.delimited_rows import row_pattern
+from tiltpy.runtime.arrow.delimited_rows import row_pattern, value_pattern
 from tiltpy.runtime.arrow.formats import FORMATS, TextStyle, detect_format
 from tiltpy.runtime.arrow.guess_text_style import guess_text_style, style_options
 from tiltpy.runtime.arrow.sources import TableSource
@@ -230,9 +230,13 @@ def _records(source: TableSource) -> Iterator[Record]:
 def _field_place(
     source: TableSource, line: int, text: str, index: int
 ) -> tuple[int, int]:
-    """Find the line and the place in it of a value of a row, counted from 0."""
-    sign = re.escape(source.style.delimiter_of(source.format))
-    fields = re.finditer(rf'(?:"(?:[^"]|"")*"|[^{sign}])*(?:{sign}|$)', text)
+    """Find the line and the place in it of a value of a row, counted from 0.
+
+    A quote that stays open is a value as far as the row goes.
+    """
+    sign = source.style.delimiter_of(source.format)
+    value = rf'(?:{value_pattern(sign)}|"[^"]*)'
+    fields = re.finditer(rf"{value}(?:{re.escape(sign)}|$)", text)
     start = next(islice(fields, index, None)).start()
     before = text[:start]
     return line + before.count("\n"), start - (before.rfind("\n") + 1)
