@@ -26,12 +26,12 @@ from tiltpy.compiler.output_selection import split_by_keys
 from tiltpy.compiler.query_kernels import Compiler
 from tiltpy.costs import Costs, KeyCosts, PreaggregationCosts
 from tiltpy.engines.local import bind_inputs, run, run_parts
+from tiltpy.engines.output_groups import make_group
 from tiltpy.interpreter.evaluate import Snapshot
 from tiltpy.interpreter.keys import Key, key_order, same_key
 from tiltpy.ir.keys import keys_of
 from tiltpy.ir.print.query import format_query
 from tiltpy.lifetimes import Interval
-from tiltpy.runtime.execution.output_group import OutputGroup
 from tiltpy.runtime.execution.run_options import RunOptions
 from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.ingest.binding import InputBinding
@@ -88,6 +88,7 @@ def random_keyed_setting(random: Random, plain: Setting | None = None) -> KeyedS
         "call_rows": random.choice((1, 20, 50, 1 << 16)),
         "kept_rows": random.choice((0, 1 << 22)),
         "few_phases": random.choice((1, 4)),
+        "shared_looks": random.choice((-1 << 40, 1 << 23)),
     }
     return KeyedSetting(
         plain,
@@ -161,7 +162,7 @@ def _laid_out(case: KeyedCase, setting: KeyedSetting) -> Result:
         Compiler(part, setting.plain.options(setting.costs))
         for part in split_by_keys(case.query)
     ]
-    parts = [OutputGroup(one.query, one.compile_for) for one in compilers]
+    parts = [make_group(one) for one in compilers]
     if plain.layout is None:
         order = setting.order
         return run_parts(case.query, parts, bindings, request, options, order)

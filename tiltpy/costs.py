@@ -162,6 +162,10 @@ class KeyCosts(_Thresholds):
     memoized_keys: int = 1 << 13
     """Keys of a run, at most, whose calls are memoized for the next one over the same
     rows: some 250 bytes each for an output."""
+    shared_looks: int = 1 << 23
+    """Rows of inputs without keys that all keys together look at, from which on objects
+    that keys share are computed before them: two more kernels take 0.1 s to compile
+    (windows over an index beside 30,000 keys)."""
     worker_calls: int = 4
     """Calls of concatenated keys for each of several workers, at least."""
     vector_rows: int = 1 << 8

@@ -17,6 +17,7 @@ from tiltpy.engines.local import (
     plan_parts,
     run_parts,
 )
+from tiltpy.engines.output_groups import make_group
 from tiltpy.inputs import BoundInput
 from tiltpy.ir.identity import identity
 from tiltpy.ir.nodes import Query
@@ -58,7 +59,7 @@ class PreparedQuery:
             self.compiler if each is self.needed else Compiler(each, options)
             for each in split_by_keys(self.needed)
         )
-        self._groups = [OutputGroup(c.query, c.compile_for) for c in self.compilers]
+        self._groups = [make_group(compiler) for compiler in self.compilers]
         self._stream_groups = self._groups
         separate = separate_states(self.needed)
         if separate is not self.needed:

@@ -37,7 +37,7 @@ from tiltpy.runtime.keyed.held_rows import HeldRows
 from tiltpy.runtime.keyed.join import gather_keys, no_rows
 from tiltpy.runtime.keyed.key_progress import KeyPlan, KeyProgress, RowEdges
 from tiltpy.runtime.keyed.key_states import KeyStates
-from tiltpy.runtime.keyed.keyed_run import KeyedRun
+from tiltpy.runtime.keyed.keyed_run import KeyedRun, SharedObjects
 from tiltpy.runtime.keyed.prompt_progress import PromptProgress
 from tiltpy.runtime.keyed.snapshots import KeyedSnapshots
 from tiltpy.runtime.results.key_columns import KeyColumns, KeySnapshots, Order
@@ -175,21 +175,7 @@ class KeyedEngine:
 
     def plan(self, rows: Mapping[str, Rows]) -> KeyedRun:
         """Plan a run over the whole domains of all keys."""
-        by_key: dict[str, tuple[Keys, Groups]] = {}
-        buffers: dict[str, SnapshotBuffer] = {}
-        for name, each in rows.items():
-            if isinstance(each, SnapshotBuffer):
-                buffers[name] = each
-            else:
-                (read,) = each
-                assert isinstance(read, InputRows)
-                assert read.keys is not None
-                assert read.groups is not None
-                by_key[name] = read.keys, read.groups
-        keys, groups = align(by_key)
-        return self.run_over(
-            keys, {n: groups[n] if n in groups else buffers[n] for n in rows}
-        )
+        return self.run_over(*align_rows(rows))
 
     def run_over(
         self,
@@ -197,10 +183,14 @@ class KeyedEngine:
         rows: Mapping[str, RowsByKey],
         ranges: Mapping[str, KeyedRanges] | None = None,
         states: CallStates | None = None,
+        shared: SharedObjects | None = None,
     ) -> KeyedRun:
-        """Plan a run over rows of the same keys, which goes on from any `states`."""
+        """Plan a run over rows of the same keys, which goes on from any `states`.
+
+        Some may be those of `shared` objects.
+        """
         rows, strings = self._encode(rows, states)
-        return self._plan_run(keys, rows, strings, ranges, states)
+        return self._plan_run(keys, rows, strings, ranges, states, shared)
 
     def _plan_run(
         self,
@@ -209,6 +199,7 @@ class KeyedEngine:
         strings: Strings,
         ranges: Mapping[str, KeyedRanges] | None,
         states: CallStates | None,
+        shared: SharedObjects | None = None,
     ) -> KeyedRun:
         return KeyedRun(
             self.group.query,
@@ -220,6 +211,7 @@ class KeyedEngine:
             self.options,
             ranges,
             states,
+            shared,
         )
 
     def _encode(
@@ -379,6 +371,23 @@ class KeyedEngine:
         """Compute ranges of few rows, where there is a shorter way than a run."""
         del rows, strings, ranges, states
         return None
+
+
+def align_rows(rows: Mapping[str, Rows]) -> tuple[Keys, dict[str, RowsByKey]]:
+    """Find all keys of some inputs, and the rows that each has of every input."""
+    by_key: dict[str, tuple[Keys, Groups]] = {}
+    buffers: dict[str, SnapshotBuffer] = {}
+    for name, each in rows.items():
+        if isinstance(each, SnapshotBuffer):
+            buffers[name] = each
+        else:
+            (read,) = each
+            assert isinstance(read, InputRows)
+            assert read.keys is not None
+            assert read.groups is not None
+            by_key[name] = read.keys, read.groups
+    keys, groups = align(by_key)
+    return keys, {n: groups[n] if n in groups else buffers[n] for n in rows}
 
 
 def announce(run: KeyedRun, announcement: Announcement | None) -> None:

@@ -7,8 +7,10 @@ from tiltpy.engines.keyed_engine import (
     KeyedEngine,
     KeyedEvaluation,
     Rows,
+    align_rows,
     announce,
 )
+from tiltpy.engines.shared_rows import pays_to_share, share_objects
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Query
 from tiltpy.plan.nodes import Misfit
@@ -105,8 +107,15 @@ def plan(
     request: Request,
     options: RunOptions,
 ) -> KeyedRun:
-    """Plan a run of a group; nothing is computed."""
-    return KeyedEngine(group, request, options).plan(_rows(group.query, inputs))
+    """Plan a run of a group; nothing is computed but what its keys share."""
+    keys, rows = align_rows(_rows(group.query, inputs))
+    run = KeyedEngine(group, request, options).run_over(keys, rows)
+    shared = group.shared
+    if shared is None or not run.whole:
+        return run
+    if not pays_to_share(run, shared.objects.query, options.costs.keys):
+        return run
+    return share_objects(run, rows, shared, request, options)
 
 
 def _rows(query: Query, inputs: Mapping[str, InputRows]) -> dict[str, Rows]:

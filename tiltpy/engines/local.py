@@ -284,7 +284,7 @@ def _are_read(
     rows: Mapping[str, SnapshotBuffer], read: Mapping[str, SnapshotBuffer]
 ) -> bool:
     """Tell whether what is read is bound rows, or those of them that are not hidden."""
-    return all(
+    return read.keys() <= rows.keys() and all(
         read[name] is buffer or read[name] in (buffer.without_hidden or ())
         for name, buffer in rows.items()
     )

@@ -7,6 +7,7 @@ from tiltpy.abi.layouts import Layout, SamplingGrid
 from tiltpy.compiler.query_kernels import Compiler
 from tiltpy.costs import Costs
 from tiltpy.engines.local import bind_inputs, plan_group
+from tiltpy.engines.output_groups import make_group
 from tiltpy.explain.stages import DEFAULT_LAYOUT, explain, explain_preaggregation
 from tiltpy.ir.nodes import Query
 from tiltpy.lean_dataclass import dataclass
@@ -14,7 +15,6 @@ from tiltpy.passes.analyses.row_inputs import row_inputs
 from tiltpy.run_arguments import run_time_bounds
 from tiltpy.runtime.concurrency.offload import offload
 from tiltpy.runtime.execution.hidden_rows import HiddenRows
-from tiltpy.runtime.execution.output_group import OutputGroup
 from tiltpy.runtime.execution.run_options import RunOptions
 from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.execution.vector_range import find_sampling_grid
@@ -85,7 +85,7 @@ def _explain_outputs(
     if not data.bindings or grids is None:
         return explain(query, compiler.compile_for(layouts), llvm=llvm, asm=asm)
     grids = {name: grids[name] for name in names if name in grids}
-    group = OutputGroup(query, compiler.compile_for)
+    group = make_group(compiler)
     buffers = {name: data.rows[name].most_rows() for name in names}
     hiding = group.without_hidden_rows(buffers)
     for name in hiding:

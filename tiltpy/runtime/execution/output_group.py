@@ -5,6 +5,7 @@ from typing import Generic, TypeVar
 
 from tiltpy.abi.layouts import Layout
 from tiltpy.ir.nodes import Query
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrow.encode_strings import Vocabulary
 from tiltpy.runtime.execution.call_states import StateKinds
@@ -19,14 +20,18 @@ class OutputGroup(Generic[K_co]):
 
     What is asked of it in each run is found once: the names of its inputs, whether any
     has keys, the definitions of its outputs and their types, and what it says of
-    strings.
+    strings. `shared` are the groups that compute the same, where keys share objects.
     """
 
     def __init__(
-        self, query: Query, compile_for: Callable[[Mapping[str, Layout]], K_co]
+        self,
+        query: Query,
+        compile_for: Callable[[Mapping[str, Layout]], K_co],
+        shared: "SharedGroups[K_co] | None" = None,
     ) -> None:
         self.query = query
         self.compile_for = compile_for
+        self.shared = shared
         self.inputs = {declared.name for declared in query.inputs}
         definitions = {each.name: each for each in query.definitions}
         self.outputs = {name: definitions[name] for name in query.outputs}
@@ -48,3 +53,11 @@ class OutputGroup(Generic[K_co]):
             name: buffer.as_overlapping().abi_layout() for name, buffer in rows.items()
         }
         return self.compile_for(layouts).sweep().signature.states
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SharedGroups(Generic[K_co]):
+    """The objects that all keys share, and the outputs by key that read them."""
+
+    objects: OutputGroup[K_co]
+    keyed: OutputGroup[K_co]

@@ -19,6 +19,7 @@ from tiltpy.abi.layouts import Layout, TimeLayout
 from tiltpy.errors import DataError
 from tiltpy.forks import cached_property
 from tiltpy.ir.nodes import Query
+from tiltpy.lean_dataclass import dataclass
 from tiltpy.plan.key_plan import (
     KeyTask,
     are_many,
@@ -63,12 +64,24 @@ Pieces = dict[str, list[KeySnapshots]]
 CompileFor = Callable[[Mapping[str, Layout]], Kernels]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class SharedObjects:
+    """Objects that all keys share, which were computed before the keys are.
+
+    `ranges` are all of each key's domain: it follows from the rows that these objects
+    were computed of, which the run need not read.
+    """
+
+    names: tuple[str, ...]
+    ranges: Mapping[str, KeyedRanges]
+
+
 class KeyedRun:
     """One run of outputs that have the same keys.
 
     Computed is what `ranges` ask for, by default all of each key's domain. With
     `states` each key goes on from its own. Without them it can be made again and again,
-    by several threads at once.
+    by several threads at once. Some inputs may be `shared` objects.
     """
 
     def __init__(
@@ -82,6 +95,7 @@ class KeyedRun:
         options: RunOptions,
         ranges: Mapping[str, KeyedRanges] | None = None,
         states: CallStates | None = None,
+        shared: SharedObjects | None = None,
     ) -> None:
         self.states = states
         self.query = query
@@ -98,6 +112,7 @@ class KeyedRun:
         self.kernels = compile_for(layouts)
         self.reach = {n: dict(r) for n, r in self.kernels.query.boundaries}
         self._ranges = ranges
+        self._shared = shared
         self._subsets: dict[int, KeyedRun] = {}
         """The runs of keys that are not concatenated, where others are, by the first
         key."""
@@ -125,6 +140,8 @@ class KeyedRun:
         """Return the time ranges of each output for each key."""
         if self._ranges is not None:
             return self._ranges
+        if self._shared is not None:
+            return self._shared.ranges
         return {name: self._whole(name) for name in self.query.outputs}
 
     def _whole(self, name: str) -> KeyedRanges:
@@ -185,6 +202,9 @@ class KeyedRun:
         tasks = self.tasks
         alone = sum(task.alone for task in tasks)
         joined = [task for task in tasks if task.concatenated]
+        if self._shared is not None:
+            names = ", ".join(f"~{name}" for name in self._shared.names)
+            yield f"shared by all keys, computed before them: {names}"
         batched = sum(len(task.keys) for task in tasks if not task.alone)
         batches = len(tasks) - alone
         yield f"keys in batches: {batched:,} in {batches:,}"
