@@ -9,7 +9,7 @@ import pytest
 
 from tiltpy.compiler.options import CompileOptions
 from tiltpy.spark.worker_memory import spare_old_objects
-from tiltpy.spark.worker_task import compiler_of
+from tiltpy.spark.worker_task import group_of
 
 
 class Cycle:
@@ -48,7 +48,7 @@ def test_a_new_query_lets_old_ones_be_collected() -> None:
     del old
     gc.collect()
     assert seen() is not None
-    compiler_of(
+    group_of(
         "input x : f64\n~y[t] = ~x[t] + 1\noutput ~y\n", CompileOptions(), by_key=False
     )
     gc.collect()

@@ -26,9 +26,9 @@ from tiltpy.spark.spill import BatchFiles, Share, collect_tables
 from tiltpy.spark.worker_task import (
     SparkTask,
     bind_rows,
-    compiler_of,
     failure,
     format_key,
+    group_of,
     rows_of,
     strip_declaration,
 )
@@ -44,10 +44,10 @@ SAMPLE = 64
 
 def stream_keys(task: SparkTask, share: Share) -> Iterator[tuple[Key, pa.Table]]:
     """Compute the snapshots of each key that has rows in a share, some at a time."""
-    query, compiler = compiler_of(task.text, task.options, by_key=False)
-    inputs = tuple(map(strip_declaration, query.inputs))
-    query = resolve_boundaries(replace(query, inputs=inputs))
-    group = OutputGroup(query, compiler.compile_for)
+    alone = group_of(task.text, task.options, by_key=False)
+    inputs = tuple(map(strip_declaration, alone.query.inputs))
+    query = resolve_boundaries(replace(alone.query, inputs=inputs))
+    group = OutputGroup(query, alone.compile_for)
     for key in _list_keys(share, task.slots):
         with TemporaryDirectory(prefix="tiltpy-") as folder:
             bindings = {

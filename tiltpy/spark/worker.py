@@ -23,9 +23,9 @@ from tiltpy.spark.spill import read_shares
 from tiltpy.spark.worker_memory import spare_old_objects
 from tiltpy.spark.worker_task import (
     SparkTask,
-    compiler_of,
     failure,
     format_key,
+    group_of,
     ingest_inputs,
 )
 
@@ -83,10 +83,9 @@ def group_worker(task: SparkTask) -> Callable[[Batches], Batches]:
 
 def run_keys(task: SparkTask, table: pa.Table) -> pa.Table:
     """Compute the output of the keys in a table, in order of keys."""
-    query, compiler = compiler_of(task.text, task.options, by_key=True)
-    group = OutputGroup(query, compiler.compile_for)
+    group = group_of(task.text, task.options, by_key=True)
     try:
-        rows = ingest_inputs(task, query, table)
+        rows = ingest_inputs(task, group.query, table)
         result = run(group, rows, task.request, task.run_options, stamp=task.stamp)
         return result[task.output].to_arrow()
     except TiltError as error:
@@ -143,8 +142,9 @@ def _partitions_of(
     task: SparkTask, table: pa.Table
 ) -> Iterator[tuple[PartitionId, PartitionOutput]]:
     slots = task.slots
-    query, compiler = compiler_of(task.text, task.options, by_key=False)
-    group = OutputGroup(resolve_boundaries(query), compiler.compile_for)
+    alone = group_of(task.text, task.options, by_key=False)
+    query = alone.query
+    group = OutputGroup(resolve_boundaries(query), alone.compile_for)
     for rows in _groups(table, [*slots, "partition"]):
         share = table.take(pa.array(rows))
         number = share.column("partition")[0].as_py()

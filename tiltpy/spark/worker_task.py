@@ -12,16 +12,19 @@ import pyarrow as pa
 from tiltpy import arrow_functions as pc
 from tiltpy.compiler.options import CompileOptions
 from tiltpy.compiler.query_kernels import Compiler
+from tiltpy.engines.output_groups import make_group
 from tiltpy.errors import DataError, TiltError
 from tiltpy.frontend.parse import reread
 from tiltpy.ir.nodes import Input, Query
 from tiltpy.lean_dataclass import dataclass
 from tiltpy.lifetimes import Lifetime
 from tiltpy.runtime.arrow.timestamps import OutputStamp
+from tiltpy.runtime.execution.output_group import OutputGroup
 from tiltpy.runtime.execution.run_options import RunOptions
 from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.runtime.ingest.read_input import InputRows, ingest
+from tiltpy.runtime.preaggregation.run import FoldKernels
 from tiltpy.spark.row_states import RowStates
 from tiltpy.spark.shuffle_rows import key_names
 from tiltpy.spark.worker_memory import visit_old_objects
@@ -81,10 +84,10 @@ class SparkTask:
 
 
 @lru_cache(maxsize=16)
-def compiler_of(
+def group_of(
     text: str, options: CompileOptions, *, by_key: bool
-) -> tuple[Query, Compiler]:
-    """Compile the query of a text, once for all tasks of a process.
+) -> OutputGroup[FoldKernels]:
+    """Make the output of a query, given as text, once for all tasks of a process.
 
     Where every key is computed by itself, its rows are those of a query without keys.
     """
@@ -93,7 +96,7 @@ def compiler_of(
     if not by_key:
         inputs = tuple(replace(declared, keys=()) for declared in query.inputs)
         query = replace(query, inputs=inputs)
-    return query, Compiler(query, options)
+    return make_group(Compiler(query, options))
 
 
 # Rows
