@@ -88,7 +88,7 @@ def random_keyed_setting(random: Random, plain: Setting | None = None) -> KeyedS
         "call_rows": random.choice((1, 20, 50, 1 << 16)),
         "kept_rows": random.choice((0, 1 << 22)),
         "few_phases": random.choice((1, 4)),
-        "shared_looks": random.choice((-1 << 40, 1 << 23)),
+        "shared_looks": random.choice((-1 << 50, 1 << 23)),
     }
     return KeyedSetting(
         plain,

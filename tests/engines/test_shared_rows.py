@@ -25,7 +25,7 @@ INPUTS = """\
 input x by k : f64 time ts point
 input y : f64 time ts until_next
 """
-SHARING = costing(keys=KeyCosts(shared_looks=-(1 << 40)))
+SHARING = costing(keys=KeyCosts(shared_looks=-(1 << 50)))
 BY_KEY = costing(keys=KeyCosts(shared_looks=1 << 60))
 BODIES = {
     "at events": "~out[t] = ~x[t] - mean(~y[t-50 : t])",

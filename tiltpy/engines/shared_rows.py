@@ -26,19 +26,22 @@ from tiltpy.types import MAX_TIME
 
 def pays_to_share(run: KeyedRun, objects: Query, costs: KeyCosts) -> bool:
     """Estimate whether keys look at far more rows than the inputs without keys have."""
-    looks, rows = 0.0, 0
-    spans = [_mean_ticks(ranges) for ranges in run.ranges.values()]
+    read = {each.name: run.inputs[each.name] for each in objects.inputs}
+    buffers = {n: rows for n, rows in read.items() if isinstance(rows, SnapshotBuffer)}
+    rows = sum(buffer.n for buffer in buffers.values())
+    most = 2 * rows + costs.shared_looks
+    if rows * run.count <= most:
+        return False
+    span = max(map(_mean_ticks, run.ranges.values()))
+    looks = 0.0
     for _, reach in resolve_boundaries(objects).boundaries:
         for name, boundary in reach:
-            buffer = run.inputs[name]
-            assert isinstance(buffer, SnapshotBuffer)
-            bounds = buffer.bounds()
+            bounds = buffers[name].bounds()
             if bounds is not None:
-                ticks = max(spans) + boundary.back.ticks + boundary.ahead.ticks
+                ticks = span + boundary.back.ticks + boundary.ahead.ticks
                 share = min(1.0, ticks / max(1, bounds[1] - bounds[0]))
-                looks += share * buffer.n * run.count
-                rows += buffer.n
-    return looks > 2 * rows + costs.shared_looks
+                looks += share * buffers[name].n * run.count
+    return looks > most
 
 
 def _mean_ticks(ranges: KeyedRanges) -> float:
