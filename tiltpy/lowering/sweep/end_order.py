@@ -38,32 +38,7 @@ class EndOrder:
         if self._done:
             return
         self._done = True
-        few, many = block.inner(), block.inner()
-        self._insert_all(few)
-        self._sort_digits(many)
-        rows = i64(block.costs.inserted_rows)
-        block.either(lt(self.rows.count, rows), few, many)
-
-    def _insert_all(self, block: Block) -> None:
-        """Sort few rows by insertion."""
-        order, base = self.sort.order, self.sort.base
-        row, at = (self.builder.fresh(name) for name in ("row", "at"))
-        block.set(base, i64(0))
-        # The condition below reads the place before, at the front the first itself.
-        block.add(Store(order, i64(0), Num(0, I32)))
-        each, shift = block.inner(), block.inner()
-        end = each.name("end", self.rows.end_at(row))
-        each.set(at, row)
-        before = load(order, greatest(sub(at, i64(1)), i64(0)))
-        shift.add(Store(order, at, before))
-        shift.set(at, sub(at, i64(1)))
-        later = lt(end, self.rows.end_at(convert(before, I64)))
-        each.add(While(conj(lt(i64(0), at), later), shift.body()))
-        each.add(Store(order, at, convert(row, I32)))
-        block.add(For(row, i64(1), self.rows.count, each.body()))
-
-    def _sort_digits(self, block: Block) -> None:
-        """Sort by the distance from the least end."""
+        # Their keys are the distances from the least end.
         low = self.builder.fresh(f"{self.rows.name}.least")
         first, row = self.builder.fresh("row"), self.builder.fresh("row")
         search, each = block.inner(), block.inner()

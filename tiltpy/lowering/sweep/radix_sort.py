@@ -2,12 +2,24 @@
 
 It passes over all rows once for each digit of the greatest key, from the lowest; if all
 rows have the same digit it moves nothing. The time is linear in the rows, and no branch
-compares two keys.
+compares two keys. Each pass goes over all values of a digit, too: few rows are inserted
+one by one instead.
 """
 
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.lean_dataclass import dataclass
-from tiltpy.loops.build import add, convert, eq, i64, load, lt, sub
+from tiltpy.loops.build import (
+    add,
+    conj,
+    convert,
+    eq,
+    greatest,
+    i64,
+    le,
+    load,
+    lt,
+    sub,
+)
 from tiltpy.loops.nodes import Array, Bin, For, LExpr, Num, Store, Var, While
 from tiltpy.types import I32, I64, U64
 
@@ -49,6 +61,34 @@ class RadixSort:
     def emit(self, block: Block, count: LExpr) -> None:
         """Append the sort."""
         block.set(self.base, i64(0))
+        few, many = block.inner(), block.inner()
+        self._insert(few, count)
+        self._pass(many, count)
+        block.either(le(count, i64(block.costs.inserted_rows)), few, many)
+
+    def _insert(self, block: Block, count: LExpr) -> None:
+        """Move each row in front of those before it that have greater keys."""
+        row, at = block.builder.fresh("row"), block.builder.fresh("at")
+        each, greater = block.inner(), block.inner()
+        key = block.builder.fresh("key", U64)
+        each.set(key, load(self.rest, row))
+        number = each.name("number", load(self.order, row))
+        each.set(at, row)
+        before = greatest(sub(at, i64(1)), i64(0))
+        for array in (self.rest, self.order):
+            greater.add(Store(array, at, load(array, before)))
+        greater.set(at, before)
+        each.add(
+            While(
+                conj(lt(i64(0), at), lt(key, load(self.rest, before))), greater.body()
+            ),
+            Store(self.rest, at, key),
+            Store(self.order, at, number),
+        )
+        block.add(For(row, i64(1), count, each.body()))
+
+    def _pass(self, block: Block, count: LExpr) -> None:
+        """Pass over the rows for each digit."""
         block.set(self.other, count)
         one_pass = block.inner()
         self._count(one_pass, count)
