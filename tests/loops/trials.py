@@ -12,7 +12,7 @@ from tests.runtime.execution.fences import Fences
 from tiltpy.codegen import jit
 from tiltpy.codegen.llvm.module import emit_module
 from tiltpy.codegen.llvm.packing import PackMethod, choose_pack_method
-from tiltpy.codegen.machine_code import Drivers, MachineCode, host
+from tiltpy.codegen.machine_code import NEVER, Drivers, MachineCode, host
 from tiltpy.loops.build import i64
 from tiltpy.loops.nodes import Array, For, LoopKernel, Stmt, Var
 from tiltpy.runtime.arrays.pool import dtype_of
@@ -91,7 +91,7 @@ class Trial:
         emit = partial(emit_module, packing=packing, converts=converts)
         with patch.object(jit, "_emit", emit):
             code = compiled(self.kernel())  # which lives until it has run
-        code.call(slots.ctypes.data)
+        code.call(slots.ctypes.data, NEVER)
 
 
 def compiled(kernel: LoopKernel) -> MachineCode:

@@ -96,18 +96,14 @@ class Drivers:
 class LoadedCode:
     """A compiled kernel in memory, to be called without holding the GIL.
 
-    It lies at `address`, and `call(slots)` executes it over the argument array at an
-    address (see `abi`), but ends early when the flag at the address `stop` is set.
+    It lies at `address`, and `call(slots, stop)` executes it over the argument array at
+    an address (see `abi`), but ends early when the flag at the address `stop` is set.
     """
 
     def __init__(self, code: ObjectCode) -> None:
         self._engine = _load(code.code)
         self.address: int = self._engine.get_function_address("kernel")
-        self._call: Callable[[int, int], object] = _CALL(self.address)
-
-    def call(self, slots: int, stop: int = NEVER) -> None:
-        """Execute it over the argument array at an address."""
-        self._call(slots, stop)
+        self.call: Callable[[int, int], object] = _CALL(self.address)
 
 
 class MachineCode(LoadedCode):

@@ -3,6 +3,7 @@
 import numpy as np
 
 from tiltpy.array_address import address
+from tiltpy.codegen.machine_code import NEVER
 from tiltpy.routines.routine import Argument, Routine, find_slot
 
 
@@ -25,4 +26,4 @@ class PreparedCall:
         """Call it with other numbers; what it writes back replaces them."""
         for slot, number in enumerate(numbers):
             self.numbers[slot] = number
-        self._call(self._address)
+        self._call(self._address, NEVER)
