@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from operator import attrgetter
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, NoReturn, ParamSpec, Self, TypeVar
 
 from tiltpy.engines.live.saved_session import look_ahead, save_session
 from tiltpy.engines.live.session import LiveEngine, SessionStep
@@ -20,6 +20,7 @@ from tiltpy.runtime.results.unknown_names import unknown_output
 from tiltpy.short_tracebacks import short_traceback
 from tiltpy.time_literals import Moment, time_of
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -115,21 +116,24 @@ class Update(Mapping[str, OutputUpdate]):
     def __init__(self, engine: LiveEngine, step: SessionStep) -> None:
         self._engine = engine
         self._step = step
-        early = EarlyResult(engine)
-        self._outputs = {
-            name: OutputUpdate(engine, name, step, early) for name in step.through
-        }
+        self._outputs: dict[str, OutputUpdate] = {}
+        """Those that anyone has asked for."""
+        self._early = EarlyResult(engine)
 
     def __getitem__(self, name: str) -> OutputUpdate:
-        if name not in self._outputs:
-            raise unknown_output(name, self._outputs)
-        return self._outputs[name]
+        known = self._outputs.get(name)
+        if known is None:
+            if name not in self._step.through:
+                raise unknown_output(name, self._step.through)
+            known = OutputUpdate(self._engine, name, self._step, self._early)
+            known = self._outputs.setdefault(name, known)
+        return known
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._outputs)
+        return iter(self._step.through)
 
     def __len__(self) -> int:
-        return len(self._outputs)
+        return len(self._step.through)
 
     @property
     def through(self) -> object:
@@ -162,7 +166,7 @@ class Update(Mapping[str, OutputUpdate]):
         return {name: rows.table() for name, rows in accepted.items()}
 
     def __repr__(self) -> str:
-        return f"<update {', '.join(map(repr, self._outputs.values()))}>"
+        return f"<update {', '.join(map(repr, self.values()))}>"
 
 
 class LiveSession(ForkSafe):
@@ -188,15 +192,19 @@ class LiveSession(ForkSafe):
         a NumPy array or of pandas, must be copied before. Raises `DataError` where a
         frame does not fit; the session is then as it was.
         """
+        sources = self._engine.sources
         for name, frame in frames.items():
-            self._check_input("push", name)
-            if isinstance(frame, BoundFrame):
+            if name not in sources:
+                self._check_input("push", name)
+            # To ask whether it is an instance of an abstract class takes far longer.
+            if frame.__class__ is BoundFrame:
                 raise DataError(
                     "found bind(...); push the frame itself, and give what bind says "
                     f"to live(): live({name}=tilt.ingress(...))",
                     input=name,
                 )
-        return self._call("push", lambda: self._engine.push(frames))
+        step = self._alone("push", self._engine.push, frames)
+        return Update(self._engine, step)
 
     @short_traceback
     def advance(self, to: Moment | None = None, /, **inputs: Moment) -> Update:
@@ -214,14 +222,14 @@ class LiveSession(ForkSafe):
             promises[name] = in_ticks(name, time_of, moment, self._unit)
         if not promises:
             raise ArgumentError('advance() takes a time: advance("2026-11-22T10:00")')
-        return self._call("advance", lambda: self._engine.advance(promises))
+        return self._call("advance", self._engine.advance, promises)
 
     @short_traceback
     def idle(self, *inputs: str) -> Update:
         """Have inputs hold no output back until their next rows."""
         for name in inputs:
             self._check_input("idle", name)
-        return self._call("idle", lambda: self._engine.idle(inputs))
+        return self._call("idle", self._engine.idle, inputs)
 
     @short_traceback
     def finish(self) -> Update:
@@ -238,7 +246,7 @@ class LiveSession(ForkSafe):
         `final` is empty: a session keeps no final snapshots. With those of all updates,
         the `early` ones are the result of a run over all accepted rows.
         """
-        return self._alone("result", lambda: Update(self._engine, self._engine.look()))
+        return self._call("result", self._engine.look)
 
     @short_traceback
     def save(self) -> bytes:
@@ -247,7 +255,7 @@ class LiveSession(ForkSafe):
         A session that is resumed goes on as this one would, to the same bits. The bytes
         hold the rows that are still needed.
         """
-        return self._alone("save", lambda: save_session(self._engine))
+        return self._alone("save", save_session, self._engine)
 
     def close(self) -> None:
         """Close the session; what is not final is given up. `finish` says more."""
@@ -267,10 +275,14 @@ class LiveSession(ForkSafe):
         """Numbers of rows by input: read, accepted, late, adjusted and waiting."""
         return {name: s.count() for name, s in self._engine.sources.items()}
 
-    def _call(self, method: str, call: Callable[[], SessionStep]) -> Update:
-        return self._alone(method, lambda: Update(self._engine, call()))
+    def _call(
+        self, method: str, call: Callable[P, SessionStep], *of: P.args, **no: P.kwargs
+    ) -> Update:
+        return Update(self._engine, self._alone(method, call, *of, **no))
 
-    def _alone(self, method: str, call: Callable[[], T]) -> T:
+    def _alone(
+        self, method: str, call: Callable[P, T], *of: P.args, **no: P.kwargs
+    ) -> T:
         """Make a call, unless the session is closed, or busy with another one."""
         if not self._lock.acquire(blocking=False):
             raise TiltError(
@@ -278,8 +290,9 @@ class LiveSession(ForkSafe):
                 "call at a time: use a lock, or one thread"
             )
         try:
-            self._check_open(method)
-            return call()
+            if self._closed is not None:
+                self._refuse(method)
+            return call(*of, **no)
         except BaseException as error:
             if self._engine.is_broken:
                 self._closed = f"has failed: {error}"
@@ -287,20 +300,19 @@ class LiveSession(ForkSafe):
         finally:
             self._lock.release()
 
-    def _check_open(self, method: str) -> None:
-        if self._closed is not None:
-            raise TiltError(f"{method}(): the session {self._closed}")
+    def _refuse(self, method: str) -> NoReturn:
+        raise TiltError(f"{method}(): the session {self._closed}")
 
     def _check_input(self, method: str, name: str) -> None:
         known = self._engine.sources
-        if name not in known:
-            nearest = closest(name, list(known))
-            hint = f"; did you mean {nearest}?" if nearest else ""
-            raise UnknownArgumentError(
-                f"{method}(): the query has no such input; it has "
-                f"{', '.join(known)}{hint}",
-                input=name,
-            )
+        if name in known:
+            return
+        nearest = closest(name, list(known))
+        hint = f"; did you mean {nearest}?" if nearest else ""
+        raise UnknownArgumentError(
+            f"{method}(): the query has no such input; it has {', '.join(known)}{hint}",
+            input=name,
+        )
 
     def __enter__(self) -> Self:
         return self

@@ -145,7 +145,9 @@ class UnkeyedPart:
 
     def evaluate(self, ranges: Mapping[str, OutputRange]) -> Evaluation:
         """Compute the outputs over ranges that begin where those before ended."""
-        rows = {name: source.rows() for name, source in self.inputs.items()}
+        rows = {}
+        for name, source in self.inputs.items():
+            rows[name] = source.rows()
         evaluation = self.engine.evaluate(ranges, rows, self.state)
         self.state = evaluation.state
         return evaluation

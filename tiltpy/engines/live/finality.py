@@ -16,7 +16,7 @@ from tiltpy.ir.rows import row_roots
 from tiltpy.runtime.arrivals.live_source import LiveSource
 from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.incremental.state import OutputProgress
-from tiltpy.types import Boundary, TDom
+from tiltpy.types import ENDLESS, Boundary, TDom
 
 
 def check_lookahead(query: Query) -> None:
@@ -122,12 +122,20 @@ class OutputClock:
 
         Rows that hold until the next one of all end when that comes.
         """
-        time = min([source.watermark - delay for source, delay in self._waits])
+        time = ENDLESS
+        for source, delay in self._waits:
+            complete = source.watermark - delay
+            if complete < time:  # noqa: PLR1730 - pushes feel a call of min()
+                time = complete
         for source, delay in self._held:
             stamp = source.tail_stamp
             if stamp is not None:
                 time = min(time, stamp - source.reader.before - delay)
-        high = last_grid_point(self._tdom, time)
+        tdom = self._tdom
+        if tdom.calendar is None:
+            high = time - (time - tdom.offset) % tdom.precision
+        else:
+            high = last_grid_point(tdom, time)
         stamp = None if self._root is None else self._root.tail_stamp
         return high if stamp is None else min(high, stamp - 1)
 

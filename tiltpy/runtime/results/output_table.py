@@ -77,7 +77,10 @@ class OutputTable:
         self.grid: Grid | None = None
         # A list is told at once, an abstract class takes ten times as long.
         if isinstance(pieces, list) or not isinstance(pieces, DeferredRows):
-            events = [events_of(snapshots, type) for snapshots in pieces if snapshots.n]
+            events = []
+            for snapshots in pieces:
+                if snapshots.n:
+                    events.append(events_of(snapshots, type))  # noqa: PERF401
             self._lazy = LazyRows(OutputRows(events, keys))
         else:
             self._lazy = LazyRows(pieces)

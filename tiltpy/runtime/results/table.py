@@ -60,7 +60,11 @@ class LazyRows:
 
     def __init__(self, source: OutputRows | DeferredRows) -> None:
         self._source = source
-        self.key_fields = source.key_fields()
+
+    @property
+    def key_fields(self) -> list[tuple[str, pa.DataType]]:
+        """The names and types of the key columns."""
+        return self._source.key_fields()
 
     @property
     def rows(self) -> OutputRows:
