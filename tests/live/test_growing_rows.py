@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tiltpy.abi.layouts import TimeLayout
+from tiltpy.array_address import address
 from tiltpy.lifetimes import FixedDuration
 from tiltpy.runtime.arrays.snapshot_buffer import (
     Column,
@@ -13,7 +14,8 @@ from tiltpy.runtime.arrays.snapshot_buffer import (
     pack_validity,
 )
 from tiltpy.runtime.arrays.time_layout import lay_out
-from tiltpy.runtime.incremental.growing_rows import SHARED_ROWS, GrowingRows
+from tiltpy.runtime.incremental.growing_arrays import SHARED_ROWS
+from tiltpy.runtime.incremental.growing_rows import GrowingRows
 from tiltpy.runtime.incremental.stamped_rows import EventLength, StampedRows
 from tiltpy.types import ENDLESS, F64
 
@@ -91,8 +93,7 @@ def test_rows_are_those_that_came_and_are_needed(kind: str, seed: int) -> None:
 @pytest.mark.parametrize("seed", range(12))
 def test_rows_of_one_length_are_laid_out_by_their_steps(length: int, seed: int) -> None:
     random = Random(seed)  # noqa: S311
-    of = EventLength(FixedDuration(length))
-    held = GrowingRows(F64)
+    held = GrowingRows(F64, EventLength(FixedDuration(length)))
     model: list[Row] = []
     views: list[tuple[SnapshotBuffer, list[Row]]] = []
     start = 0
@@ -114,7 +115,7 @@ def test_rows_of_one_length_are_laid_out_by_their_steps(length: int, seed: int) 
             bounds = (min(steps), max(steps)) if len(rows) > 1 else NO_STEPS
             pieces.append(StampedRows(np.array(starts), [np.array(values)], bounds))
             model += rows
-        assert held.append_stamped(pieces, of) == sum(len(p.starts) for p in pieces)
+        assert held.append_stamped(pieces) == sum(len(p.starts) for p in pieces)
         if random.random() < 0.3:  # of all rows, too
             held.drop_before(start + random.choice((-20, length)), 0)
             model = model[len(model) - held.rows.n :]
@@ -123,6 +124,86 @@ def test_rows_of_one_length_are_laid_out_by_their_steps(length: int, seed: int) 
         views.append((held.rows, list(model)))
     for view, rows in views:
         assert rows_of(view) == rows, "a view that was handed out has changed"
+
+
+@pytest.mark.parametrize("length", [1, 3])
+@pytest.mark.parametrize("seed", range(12))
+def test_rows_wait_behind_those_that_count(length: int, seed: int) -> None:
+    random = Random(seed)  # noqa: S311
+    held = GrowingRows(F64, EventLength(FixedDuration(length)))
+    counted: list[Row] = []
+    waiting: list[Row] = []
+    views: list[tuple[SnapshotBuffer, list[Row]]] = []
+    start, settled = 0, -9
+    steps = (length,) if seed % 3 else (0, 1, length, length + 2)
+    for _ in range(60):
+        rows: list[Row] = []
+        time = start
+        for _ in range(random.choice((1, 2, 5, 70))):
+            time += random.choice(steps)
+            rows.append((time, time + length, random.random()))
+        is_written = put(held, rows)
+        if not is_written or random.random() < 0.8:  # or it is refused
+            if is_written:
+                held.take_written()
+            waiting += rows
+            start = time
+        assert held.waiting == len(waiting)
+        settled = max(settled, start - random.choice((0, 0, 1, 9)))
+        if waiting and random.random() < 0.7:
+            count = held.settle(settled)
+            counted += waiting[:count]
+            waiting = waiting[count:]
+            assert all(row[0] < settled for row in counted)
+            assert all(row[0] >= settled for row in waiting)
+        if waiting and random.random() < 0.2:
+            away = held.take_waiting()
+            assert away is not None
+            taken, (numbers,) = away
+            assert [*zip(taken, numbers, strict=True)] == [
+                (r[0], r[2]) for r in waiting
+            ]
+            if put(held, waiting):
+                held.take_written()
+        if random.random() < 0.2:
+            held.drop_before(settled - random.choice((0, 20)), 0)
+            counted = counted[len(counted) - held.rows.n :]
+        elif random.random() < 0.05:
+            held.forget()
+            counted = []
+        assert rows_of(held.rows) == counted
+        assert_layout(held.rows)
+        views.append((held.rows, list(counted)))
+    for view, kept in views:
+        assert rows_of(view) == kept, "a view that was handed out has changed"
+
+
+def put(held: GrowingRows, rows: list[Row]) -> bool:
+    """Write rows behind all others; False if they wait already, in other memory."""
+    starts, _, values = map(np.array, zip(*rows, strict=True))
+    stamps, numbers = starts + FixedDuration(1).before, values.astype(np.float64)
+    columns = [address(stamps), address(numbers)]
+    steps = np.diff(starts)
+    bounds = (min(steps), max(steps)) if len(rows) > 1 else NO_STEPS
+    written = held.write(len(rows), columns)
+    if written is not None:
+        assert written == (starts[0], starts[-1], bounds)
+        return True
+    stamped = StampedRows(starts, [numbers], bounds)
+    assert held.let_wait([stamped], len(rows))
+    return False
+
+
+def test_rows_before_those_that_wait_are_not_written_behind_them() -> None:
+    held = GrowingRows(F64, EventLength(FixedDuration(1)))
+    assert not put(held, [(1, 2, 1.0), (4, 5, 1.0)])
+    for start, fits in ((5, True), (3, False), (5, True)):
+        stamps, values = np.array([start + 1]), np.array([1.0])
+        written = held.write(1, [address(stamps), address(values)])
+        assert (written is not None) == fits
+        if fits:
+            held.take_written()
+    assert held.settle(6) == 4
 
 
 def assert_layout(buffer: SnapshotBuffer) -> None:

@@ -14,6 +14,7 @@ g = TDom(-∞, ∞, 10)
 ~n[g] = count(~x[g-10 : g])
 output ~n
 """
+ROWS = "input x : f64 time ts point\ne = Rows(~x)\n~o[e] = ~x[e]\noutput ~o"
 PAIRS = """
 input x : f64 time ts point
 input y : f64 time ts point
@@ -149,6 +150,40 @@ def test_several_inputs_are_taken_together_or_not_at_all() -> None:
     assert live.counts["x"].read == 0
     update = live.push(x=ticks(1, 2, 9), y=ticks(1, 2, 9, name="y"))
     assert update["o"].through == 8
+
+
+def test_a_refused_push_leaves_the_rows_that_wait() -> None:
+    live = tilt.parse(PAIRS).live(y=tilt.ingress(late="throw"))
+    updates = [live.push(x=ticks(1, 2, 9), y=ticks(1, 2, 9, name="y"))]
+    for bad in (pa.table({"ts": ["a"], "y": [1.0]}), ticks(3, name="y")):
+        live.push(x=ticks(9), y=ticks(9, name="y"))
+        with pytest.raises(tilt.DataError):
+            live.push(x=ticks(9, 10, 12), y=bad)
+    assert live.counts["x"].waiting == 3
+    updates += [live.push(x=ticks(9, 11)), live.push(y=ticks(12, name="y"))]
+    updates.append(live.finish())
+    tables = [update["o"].final.to_arrow() for update in updates]
+    whole = tilt.parse(PAIRS).run(
+        x=ticks(1, 2, 9, 9, 9, 9, 11), y=ticks(1, 2, 9, 9, 9, 12, name="y")
+    )
+    assert pa.concat_tables(tables).equals(whole["o"].to_arrow())
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7])
+def test_rows_in_order_go_before_others_that_wait(size: int) -> None:
+    """Frames in order are not behind one another; between them all are saved."""
+    stamps = [1, 4, 9, 5, 6, 7, 8, 10, 11, 9, 12, 13, 13, 13, 16, 15, 17, 20, 21, 30]
+    query = tilt.parse(ROWS)
+    live, tables = query.live(x=tilt.ingress(reorder=5)), []
+    for first in range(0, len(stamps), size):
+        update = live.push(x=ticks(*stamps[first : first + size]))
+        tables.append(update["o"].final.to_arrow())
+        if first % 4 == 0:
+            live.save()
+    assert live.counts["x"].waiting == 1
+    tables.append(live.finish()["o"].final.to_arrow())
+    whole = query.run(x=ticks(*sorted(stamps)))["o"].to_arrow()
+    assert pa.concat_tables(tables).equals(whole)
 
 
 def test_an_idle_input_holds_nothing_back() -> None:

@@ -159,3 +159,11 @@ How many numbers there are; what is not read; the numbers. In place of the first
 least step and the greatest are written, `ENDLESS` and `-ENDLESS` where there is none. A
 step back counts as -1, and one that is too long for 64 bits is negative, too.
 """
+PLACE_STAMPS = Routine("times of stamps")
+"""The times of events by their stamps, at least one, and the steps between these.
+
+How many stamps there are; the ticks from a start to its stamp, and from that to the
+end; what is not read; the stamps; where the starts go, and the ends. In place of the
+first four are written the least step and the greatest, as by `FIND_STEPS`, and the
+first stamp and the last.
+"""

@@ -13,8 +13,8 @@ from tiltpy.runtime.incremental.state import KeyedInputBuffer, UnkeyedSource
 from tiltpy.runtime.ingest.read_input import InputRows
 from tiltpy.runtime.ingest.ungrouped_rows import UngroupedRows
 
-FEW_ROWS = 1 << 11
-"""Rows that may stay whether they are needed or not."""
+FEW_ROWS = 1 << 13
+"""Rows that may stay whether they are needed or not, until they would be saved."""
 
 
 def _ignore(rows: InputRows) -> None:
@@ -27,18 +27,24 @@ class LiveBuffer(UnkeyedSource):
     def __init__(self, source: LiveSource) -> None:
         super().__init__(source.declared, source, _ignore)
         self.source = source
-        self._held = GrowingRows(source.declared.type)
         self._needed = 0
         """The rows that stayed when some were forgotten last."""
         lifetime = source.reader.lifetime
         has_length = not (lifetime.needs_next_row or lifetime.columns)
         self._length = EventLength(lifetime) if has_length else None
         """The length of all events, if they have one."""
+        self._held = GrowingRows(source.declared.type, self._length)
+        self._may_write = has_length and source.reader.is_plain
+        self._settled = 0
+        """Rows that were settled since any waited in their memory."""
 
-    @property
     def may_drop(self) -> bool:
-        """Return whether so many rows have come that old ones may be forgotten."""
-        return self._held.rows.n > max(2 * self._needed, FEW_ROWS)
+        """Return whether so many rows have come that old ones may be forgotten.
+
+        As many must have as stayed the last time: to find them takes a while.
+        """
+        count = self._held.rows.n
+        return count > FEW_ROWS and count > 2 * self._needed
 
     def layout(self) -> Layout:
         return self.rows().abi_layout()
@@ -49,6 +55,11 @@ class LiveBuffer(UnkeyedSource):
 
     def receive_settled(self) -> None:
         """Take the rows that are settled."""
+        if self._held.waiting:
+            count = self._held.settle(self.source.watermark)
+            if count:
+                self._count_settled(count)
+            return
         settled = self.source.release()
         if not settled:
             if self.source.ended:
@@ -58,12 +69,43 @@ class LiveBuffer(UnkeyedSource):
         if stamped is None or self._length is None:
             self.receive(self.source.lay_out(settled))
             return
-        count = self._held.append_stamped(stamped, self._length)
+        count = self._held.append_stamped(stamped)
         first, last = stamped[0].starts.item(0), stamped[-1].starts.item(-1)
         self.count(count, (first, last + self._length.ticks))
+        self._settled += count
+        if self._may_write:
+            self._write_waiting()
+
+    def _count_settled(self, count: int) -> None:
+        """Count the last rows, which waited: they follow others, and are as long."""
+        rows, known = self._held.rows, self.bounds
+        end = rows.row(rows.n - 1)[1]
+        if known is None:
+            self.count(count, (rows.row(rows.n - count)[0], end))
+        else:
+            self.read += count
+            self.bounds = known[0], end
+
+    def _write_waiting(self) -> None:
+        """Have rows wait here that wait at the source, and those that follow them.
+
+        Not before as many were settled: to go back and forth costs as much as they.
+        """
+        rows = self.source.hand_over(self._settled)
+        if rows is None:
+            return
+        self._settled = 0
+        stamped = list_stamped(rows)
+        count = sum(map(len, rows))
+        if count and (stamped is None or not self._held.let_wait(stamped, count)):
+            self.source.take_over(rows)
+        else:
+            self.source.write_to(self._held)
 
     def rows(self) -> SnapshotBuffer:
         """Return all rows, in one piece."""
+        if self._length is not None:  # and no row waits for its end
+            return self._held.rows
         tail = self.source.tail_events()
         return self._held.rows if tail is None else self._held.view_with(tail)
 
@@ -87,13 +129,10 @@ class LiveBuffer(UnkeyedSource):
         self.bounds = saved["bounds"]
 
     def drop_before(self, time: int | None, last_rows: int) -> int:
-        """Forget events that end by a time, or all; the bytes of those that stay.
-
-        Not before as many came as stayed the last time: to find them takes a while.
-        """
+        """Forget events that end by a time, or all; the bytes of those that stay."""
         if time is None:
-            self._held.replace(SnapshotBuffer.empty(self.payload))
-        elif self.may_drop:
+            self._held.forget()
+        else:
             self._held.drop_before(time, last_rows)
             self._needed = self._held.rows.n
         return self._held.rows.n * self.row_bytes
@@ -123,7 +162,6 @@ class LiveKeyedBuffer(KeyedInputBuffer):
         """Take the rows that are settled."""
         self.receive(self.source.pull())
 
-    @property
     def may_drop(self) -> bool:
         """Return whether there are rows that no engine has taken."""
         return self.is_waiting

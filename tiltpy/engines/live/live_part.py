@@ -30,7 +30,7 @@ from tiltpy.runtime.execution.call_states import CallStates
 from tiltpy.runtime.execution.kernel import Kernels
 from tiltpy.runtime.execution.output_group import OutputGroup
 from tiltpy.runtime.execution.run_options import RunOptions
-from tiltpy.runtime.execution.time_domain import OutputRange, Request
+from tiltpy.runtime.execution.time_domain import Domain, OutputRange, Request
 from tiltpy.runtime.execution.visit_warnings import Announcement
 from tiltpy.runtime.incremental.state import InputSource
 from tiltpy.runtime.ingest.keys import Keys
@@ -48,24 +48,22 @@ class PromptPart(UnkeyedPart):
     def _open_ended(self) -> frozenset[str]:
         return find_open_ends(self.group.query)
 
-    def evaluate(self, ranges: Mapping[str, OutputRange]) -> Evaluation:
-        """Compute the outputs, and find out what of them is final."""
-        return super().evaluate(
-            {name: self._look_behind(name, range_) for name, range_ in ranges.items()}
-        )
+    def find_range(
+        self, name: str, domain: Domain, low: int, high: int, *, final: bool
+    ) -> OutputRange:
+        """Make the range of an output to compute, of which `(low, high]` is final.
 
-    def _look_behind(self, name: str, range_: OutputRange) -> OutputRange:
-        """Extend a range by the cell behind it, where its snapshots may go on.
-
-        Not where states are kept: those are of the last cell computed, and never go
-        back. Nor where it says nothing: the object is open-ended.
+        With it comes the cell behind, where snapshots may go on. Not where states are
+        kept: those are of the last cell computed, and never go back. Nor where it says
+        nothing: the object is open-ended.
         """
-        tdom, high = self.group.outputs[name].tdom, range_.high
-        if range_.final or tdom.rows is not None:
-            return range_
+        tdom = self.group.outputs[name].tdom
+        if final or tdom.rows is not None:
+            return OutputRange(domain, low, high, final)
+        behind = high
         if self.state.states is None and name not in self._open_ended:
-            high = end_of_cell(tdom, high + 1)
-        return OutputRange(range_.domain, range_.low, high, False, range_.high)
+            behind = end_of_cell(tdom, high + 1)
+        return OutputRange(domain, low, behind, False, high)
 
     def save(self) -> dict[str, object]:
         """Make what `restore` takes."""
@@ -118,6 +116,13 @@ class PromptKeyedPart(KeyedPart):
             )
             for name, traits in super().find_traits().items()
         }
+
+    def find_range(
+        self, name: str, domain: Domain, low: int, high: int, *, final: bool
+    ) -> OutputRange:
+        """Make the range of an output to compute."""
+        del name
+        return OutputRange(domain, low, high, final)
 
     def open(self, inputs: Mapping[str, InputSource]) -> None:
         """Take the inputs that the outputs refer to, and check that they can be."""

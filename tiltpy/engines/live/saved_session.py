@@ -19,6 +19,7 @@ from tiltpy.runtime.saved.saved_bytes import read_state, write_state
 
 def save_session(engine: LiveEngine) -> bytes:
     """Save the state of a session between two calls."""
+    engine.evict(thoroughly=True)
     return write_state(
         {
             "query": fingerprint(engine.query),

@@ -47,6 +47,7 @@ from tiltpy.types import ENDLESS
 Evaluations = Mapping[str, Evaluation | KeyedEvaluation]
 NO_EVALUATIONS: Evaluations = {}
 NO_LATE: Mapping[str, LateRows] = {}
+NO_ROWS: Mapping[str, AcceptedRows] = {}
 MOST_UNREAD = 64
 """Calls whose settled rows may wait until an output needs them: together they cost as
 much as those of one call."""
@@ -122,6 +123,13 @@ class LiveEngine:
         """The clock of each output, which tells what of it is final, from `open` on."""
         self._unread = 0
         """Calls since settled rows were handed to the outputs."""
+        self._has_begun = False
+        """True once the domain of each output has a start, or none is left."""
+        self._has_finished = False
+        """True if an output needs no more rows."""
+        self._domains: dict[str, Domain] = {}
+        """The domain of each output that has begun."""
+        self._archived = [s for s in self.sources.values() if s.options.accepted]
         self.open()
 
     def renew(self) -> "LiveEngine":
@@ -133,17 +141,15 @@ class LiveEngine:
     def push(self, frames: Mapping[str, object]) -> SessionStep:
         """Take frames of some inputs: all of them, or none and a `DataError`."""
         fresh: list[LiveSource] = []
-        arrivals = {}
+        arrivals = []
         try:
             for name, frame in frames.items():
                 source = self.sources[name]
-                if source.is_settled:
-                    arrivals[name] = source.arrive(frame)
-                    continue
-                table = read_frame(name, frame)
-                fresh.append(source)
-                source.settle(table.schema)
-                arrivals[name] = source.arrive(table)
+                if not source.is_settled:
+                    frame = table = read_frame(name, frame)  # noqa: PLW2901
+                    fresh.append(source)
+                    source.settle(table.schema)
+                arrivals.append((source, source.arrive(frame)))
             if fresh:
                 self.open()
         except BaseException:
@@ -151,13 +157,11 @@ class LiveEngine:
                 source.forget_schema()
             raise
         self.is_broken = True  # until `_step` has computed what this brings
-        for name, arrival in arrivals.items():
-            self.sources[name].take(arrival)
-        late = {
-            name: arrival.late
-            for name, arrival in arrivals.items()
-            if arrival.late is not None and self.sources[name].options.late == "side"
-        }
+        late = NO_LATE
+        for source, arrival in arrivals:
+            source.take(arrival)
+            if arrival.late is not None and source.options.late == "side":
+                late = {**late, source.declared.name: arrival.late}
         return self._step(self._go_on, late)
 
     def no_late_rows(self) -> dict[str, LateRows]:
@@ -207,15 +211,12 @@ class LiveEngine:
         late: Mapping[str, LateRows] = NO_LATE,
     ) -> SessionStep:
         """Make the outcome of a call that brought these, by default nothing."""
-        through = {
-            name: None if output.start is None else output.done
-            for name, output in self.outputs.items()
-        }
-        accepted = {
-            name: source.take_accepted()
-            for name, source in self.sources.items()
-            if source.options.accepted
-        }
+        through: dict[str, int | None] = {}
+        for name, output in self.outputs.items():
+            through[name] = None if output.start is None else output.done
+        accepted = NO_ROWS
+        if self._archived:
+            accepted = {s.declared.name: s.take_accepted() for s in self._archived}
         return SessionStep(evaluations, late, accepted, through, self.steps)
 
     # Time
@@ -231,10 +232,14 @@ class LiveEngine:
 
     def _go_on(self) -> Evaluations:
         """Compute as far as outputs have become final."""
-        self._release_idle()
+        for source in self.sources.values():
+            if source.idle:
+                self._release_idle()
+                break
         if not self.inputs:
             return {}
-        is_due = self._unread == MOST_UNREAD or self._needs_rows()
+        is_due = self._unread == MOST_UNREAD or self._holds
+        is_due = is_due or not (self._has_begun or self._awaits_no_row())
         if is_due:
             self._receive()
         ranges = self._find_ranges()
@@ -245,27 +250,24 @@ class LiveEngine:
             self._receive()
         return self._evaluate(ranges)
 
-    def _needs_rows(self) -> bool:
-        """Return whether rows decide which cells are final, besides the watermarks.
+    def _awaits_no_row(self) -> bool:
+        """Return whether watermarks alone decide which cells are final.
 
-        They do where a domain starts with the first of them, and where a row of a row
-        object ends.
+        A domain may start with the first row, so they do not before there is one.
         """
-        if self._holds:
-            return True
+        self._has_begun = True
         for output in self.outputs.values():
             if output.start is not None or output.finished:
                 continue
+            self._has_begun = False
             if not all(self.inputs[name].read for name in output.reach):
-                return True
-        return False
+                return False
+        return True
 
     def _release_idle(self) -> None:
         """Carry idle inputs on to where the others are: the order does not matter."""
-        idle = [source for source in self.sources.values() if source.idle]
-        if not idle:
-            return
         sources = self.sources.values()
+        idle = [source for source in sources if source.idle]
         awake = [source.watermark for source in sources if not source.idle]
         if awake:
             complete = min(awake)
@@ -288,11 +290,17 @@ class LiveEngine:
                 high = last
             if output.start is None:
                 self._settle_start(output, high)
-            if output.start is None or (high <= output.done and not final):
+            done = output.done
+            if output.start is None or (high <= done and not final):
                 continue
-            domain = Domain(output.start, ENDLESS if end is None else end)
-            high = max(high, output.done)
-            ranges[name] = OutputRange(domain, output.done, high, final)
+            domain = self._domains.get(name)
+            if domain is None:
+                domain = Domain(output.start, ENDLESS if end is None else end)
+                self._domains[name] = domain
+            high = max(high, done)
+            ranges[name] = self.part_of[name].find_range(
+                name, domain, done, high, final=final
+            )
         return ranges
 
     def _settle_start(self, output: OutputProgress, high: int) -> None:
@@ -363,30 +371,34 @@ class LiveEngine:
         evaluations: dict[str, Evaluation | KeyedEvaluation] = {}
         for part in self.parts:
             names = part.group.query.outputs
-            several = {name: ranges[name] for name in names if name in ranges}
+            several = ranges
+            if len(self.parts) > 1:
+                several = {name: ranges[name] for name in names if name in ranges}
             if several:
                 evaluation = part.evaluate(several)
-                evaluations.update(dict.fromkeys(names, evaluation))
+                for name in names:
+                    evaluations[name] = evaluation
             else:
                 part.absorb()
         for name, range_ in ranges.items():
-            output = self.outputs[name]
-            output.done, output.finished = range_.high, range_.final
-        self._evict()
+            output, through = self.outputs[name], range_.through
+            output.done = range_.high if through is None else through
+            if range_.final:
+                output.finished = self._has_finished = True
+        self.evict()
         return evaluations
 
-    def _evict(self) -> None:
-        """Forget the rows that no output needs."""
+    def evict(self, *, thoroughly: bool = False) -> None:
+        """Forget the rows that no output needs, also where they are few."""
         for name, held in self.inputs.items():
-            if not held.may_drop and not self._has_finished():
+            is_due = thoroughly or held.may_drop()
+            if not is_due and not self._has_finished:
                 continue
             outputs = list_readers(name, self.outputs.values())
             if all(output.start is not None for output in outputs):
-                held.drop_before(*find_horizon(name, outputs, self._find_done))
-
-    def _has_finished(self) -> bool:
-        """Return whether any output needs no more rows."""
-        return any(output.finished for output in self.outputs.values())
+                time, last_rows = find_horizon(name, outputs, self._find_done)
+                if is_due or time is None:
+                    held.drop_before(time, last_rows)
 
     def _find_done(self, output: OutputProgress) -> int:
         return self.part_of[output.definition.name].find_done(output)
@@ -401,15 +413,13 @@ class LiveEngine:
 
     def final_table(self, name: str, step: SessionStep) -> OutputTable:
         """Make the table of the snapshots of an output that a step made final."""
-        evaluation = step.evaluations.get(name) or self.part_of[name].nothing()
-        return self._table(name, evaluation)
+        evaluation, part = step.evaluations.get(name), self.part_of[name]
+        if evaluation is None:
+            evaluation = part.nothing()
+        return evaluation.table(name, part.group.types[name], self.stamp)
 
     def open_table(self, name: str) -> OutputTable:
         """Make the table of the open snapshots of an output."""
         part, through = self.part_of[name], self.outputs[name].done
-        return self._table(name, part.open_snapshots(name, through))
-
-    def _table(
-        self, name: str, evaluation: Evaluation | KeyedEvaluation
-    ) -> OutputTable:
-        return evaluation.table(name, self.query.type_of(name), self.stamp)
+        open_ = part.open_snapshots(name, through)
+        return open_.table(name, part.group.types[name], self.stamp)

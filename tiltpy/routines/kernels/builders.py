@@ -14,6 +14,7 @@ from tiltpy.routines.kernels.find_steps import build_steps
 from tiltpy.routines.kernels.join_cells import build_join_cells
 from tiltpy.routines.kernels.move_rows import build_gather, build_scatter
 from tiltpy.routines.kernels.place_rows import build_counts, build_places
+from tiltpy.routines.kernels.place_stamps import build_times
 from tiltpy.routines.kernels.repeat_numbers import build_repetition
 from tiltpy.routines.kernels.search_slices import build_search
 from tiltpy.routines.kernels.select_entries import build_selection
@@ -46,4 +47,5 @@ BUILDERS: Mapping[str, Callable[[], LoopKernel]] = {
     "times searched in slices, left": partial(build_search, right=False),
     "times searched in slices, right": partial(build_search, right=True),
     "steps": build_steps,
+    "times of stamps": build_times,
 }

@@ -13,7 +13,7 @@ from tiltpy.loops.build import (
     select,
     sub,
 )
-from tiltpy.loops.nodes import Assign, For, LoopKernel
+from tiltpy.loops.nodes import Array, Assign, For, LoopKernel, Stmt, Var
 from tiltpy.routines.kernels.arguments import RoutineArguments
 
 
@@ -24,7 +24,16 @@ def build_steps() -> LoopKernel:
     """
     arguments = RoutineArguments()
     rows, unused = arguments.number("rows"), arguments.number("unused")
-    numbers = arguments.array("numbers")
+    shortest, longest, body = find_steps(rows, arguments.array("numbers"))
+    return arguments.kernel(
+        *body,
+        arguments.write_back(rows, shortest),
+        arguments.write_back(unused, longest),
+    )
+
+
+def find_steps(rows: Var, numbers: Array) -> tuple[Var, Var, tuple[Stmt, ...]]:
+    """Make the statements that find the least step and the greatest."""
     row, left, right, step, shortest, longest = map(
         number, ("row", "left", "right", "step", "shortest", "longest")
     )
@@ -35,10 +44,9 @@ def build_steps() -> LoopKernel:
         Assign(shortest, least(shortest, step)),
         Assign(longest, greatest(longest, step)),
     )
-    return arguments.kernel(
+    body = (
         Assign(shortest, INF),
         Assign(longest, NEVER),
         For(row, i64(0), sub(rows, i64(1)), each),
-        arguments.write_back(rows, shortest),
-        arguments.write_back(unused, longest),
     )
+    return shortest, longest, body

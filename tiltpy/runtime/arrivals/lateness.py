@@ -76,7 +76,8 @@ class LatenessRule:
         if not len(starts):
             return None, max(complete, _reduce(greatest, options.reorder)), greatest
         if steps is not None:
-            order = self._follow_order(starts, steps, complete, greatest)
+            ends = starts.item(0), starts.item(-1)
+            order = self.follow_order(*ends, steps, complete, greatest)
             if order is not None:
                 return None, *order
         bounds = self._bounds_before(starts, complete, greatest)
@@ -85,20 +86,23 @@ class LatenessRule:
             return None, complete, max(greatest, int(starts.max()))
         return bounds, complete, greatest
 
-    def _follow_order(
-        self, starts: Times, steps: Steps, complete: int, greatest: int
+    def follow_order(
+        self, first: int, last: int, steps: Steps, complete: int, greatest: int
     ) -> tuple[int, int] | None:
-        """Follow rows in order; None where some are late or far beyond the others."""
+        """Follow rows in order, from the first start to the last.
+
+        None where some are late or far beyond the others.
+        """
         reorder, jump = self._options.reorder, self._options.jump
-        first, last = starts.item(0), starts.item(-1)
         if first < complete or first < greatest - reorder:
             return None
         if jump is not None:
             beyond = 0 if greatest == BEGINNING else first - greatest
             if steps[1] > jump or beyond > jump:
                 return None
-        most = max(greatest, last)
-        return max(complete, most - reorder), most
+        most = max(last, greatest)
+        behind = most - reorder
+        return max(behind, complete), most
 
     def _bounds_before(
         self, starts: I64Array, complete: int, greatest: int

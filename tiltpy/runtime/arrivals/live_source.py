@@ -15,6 +15,7 @@ from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Input
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrivals.accepted_rows import AcceptedRows, check_archive
+from tiltpy.runtime.arrivals.arrival_store import ArrivalStore
 from tiltpy.runtime.arrivals.ingress_options import IngressOptions
 from tiltpy.runtime.arrivals.lateness import BEGINNING
 from tiltpy.runtime.arrivals.read_arrivals import Arrival, ArrivalReader
@@ -67,7 +68,11 @@ class LiveSource:
         self._tail_events: SnapshotBuffer | None = None
         self._settled_rows: list[pa.Table] = []
         """Those that outputs have had since they were asked for, if they are."""
+        self._store: ArrivalStore | None = None
+        """Where rows wait, and those in order are written; None if they wait here."""
         self._reader: ArrivalReader | None = None
+        self.is_settled = False
+        """True once the schema of its frames is known."""
         if options.schema is not None:
             self.settle(options.schema)
 
@@ -78,20 +83,17 @@ class LiveSource:
         return self._reader
 
     @property
-    def is_settled(self) -> bool:
-        """Return whether the schema of its frames is known."""
-        return self._reader is not None
-
-    @property
     def known_watermark(self) -> int | None:
         """The time through which it is complete, if there is one in sight."""
         return self.watermark if BEGINNING < self.watermark < END else None
 
     def count(self) -> Counts:
         """Count its rows so far."""
-        tail = sum(map(len, self.tail))
         self._release()
-        return replace(self.counts, waiting=len(self.waiting) + tail)
+        waiting = sum(map(len, self.tail)) + len(self.waiting)
+        if self._store is not None:
+            waiting += self._store.count_waiting(self.watermark)
+        return replace(self.counts, waiting=waiting)
 
     @property
     def holds(self) -> bool:
@@ -102,7 +104,7 @@ class LiveSource:
         """Settle the schema of its frames, and the types that follow from it."""
         reader = ArrivalReader(self.declared, self.options, schema, self.unit)
         check_archive(reader)
-        self._reader = reader
+        self._reader, self.is_settled = reader, True
         self.nothing = self._reader.nothing
         self.declared = replace(self.declared, lifetime=self._reader.declared.lifetime)
 
@@ -124,6 +126,7 @@ class LiveSource:
 
     def save(self) -> dict[str, object]:
         """Make what `restore` takes."""
+        self._take_back()
         waiting = [*self._released, *self.waiting.rows()]
         return {
             "schema": self._reader.schema if self._reader is not None else None,
@@ -152,23 +155,59 @@ class LiveSource:
                 "finish() has said that no row will come; open another session",
                 input=self.declared.name,
             )
-        return self.reader.read(frame, self.watermark, self.greatest, self.counts.read)
+        assert self._reader is not None
+        return self._reader.read(
+            frame, self.watermark, self.greatest, self.counts.read, self._store
+        )
 
     def forget_schema(self) -> None:
         """Take back a schema, where the push that brought it was refused."""
-        self._reader = None
+        self._reader, self.is_settled = None, False
 
     def take(self, arrival: Arrival) -> None:
         """Take the rows of a push."""
-        counts, accepted = self.counts, len(arrival.rows.starts)
+        counts, rows = self.counts, arrival.rows
         counts.read += arrival.count
-        counts.accepted += accepted
+        self.watermark, self.greatest = arrival.complete, arrival.greatest
+        if rows is None:
+            assert self._store is not None
+            self._store.take_written()
+            counts.accepted += arrival.count
+            self.idle = False
+            return
+        counts.accepted += len(rows.starts)
         counts.adjusted += arrival.adjusted
         counts.late += 0 if arrival.late is None else len(arrival.late.ticks)
-        self.watermark, self.greatest = arrival.complete, arrival.greatest
-        if accepted:
+        if len(rows.starts):
             self.idle = False
-            self.waiting.put(arrival.rows)
+            self._take_back()
+            self.waiting.put(rows)
+
+    def write_to(self, store: ArrivalStore) -> None:
+        """Have rows in order written to a store, where those wait that waited here."""
+        self._store = store
+
+    def hand_over(self, most: int) -> list[TimedRows] | None:
+        """Hand out the rows that wait here, in order, to wait elsewhere.
+
+        None if they are more than that, or must be archived once they are settled.
+        """
+        if self.options.accepted or len(self.waiting) > most:
+            return None
+        return self.waiting.take()
+
+    def take_over(self, rows: Sequence[TimedRows]) -> None:
+        """Have rows wait here again that were handed out."""
+        for each in rows:
+            self.waiting.put(each)
+
+    def _take_back(self) -> None:
+        """Have the rows wait here that wait in the store."""
+        if self._store is None:
+            return
+        rows, self._store = self._store.take_waiting(), None
+        if rows is not None:
+            self.waiting.put(self.reader.join(*rows))
 
     def promise(self, time: int) -> None:
         """Take a promise that no row to come starts before a time."""

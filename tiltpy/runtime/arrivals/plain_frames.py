@@ -10,6 +10,7 @@ import pyarrow as pa
 from tiltpy.ir.nodes import Input
 from tiltpy.lean_dataclass import record
 from tiltpy.runtime.arrays.dtypes import Steps, Times
+from tiltpy.runtime.arrays.pool import dtype_of
 from tiltpy.runtime.arrays.snapshot_buffer import Column
 from tiltpy.runtime.arrays.steps import StepFinder
 from tiltpy.runtime.arrays.views import column_of, values_of
@@ -18,6 +19,7 @@ from tiltpy.runtime.arrow.timestamps import stamp_type
 from tiltpy.types import MAX_TIME, Unit, columns
 
 _TICKS = np.dtype(np.int64)
+TICK_BYTES = _TICKS.itemsize
 
 
 @record(frozen=True, slots=True, eq=False)
@@ -54,6 +56,31 @@ class PlainFrames:
         places = {self._stamps, *(place for place, _ in self._payload)}
         self._others = None if len(places) == len(schema) else sorted(places)
         self._steps = StepFinder()
+        self._widths = [(self._stamps, TICK_BYTES)]
+        """The columns that are read, stamps first, and the bytes of their values."""
+        for place, scalar in self._payload:
+            self._widths.append((place, dtype_of(scalar).itemsize))
+        self._has_bits = any(scalar.kind == "bool" for _, scalar in self._payload)
+
+    def locate(self, table: pa.Table) -> list[int] | None:
+        """Find the addresses of the stamps and of each payload column.
+
+        None where there is no row, a value is null, or memory is not one of numbers.
+        """
+        batch = None if self._has_bits else self._validate(table)
+        if batch is None:
+            return None
+        columns = []
+        for place, width in self._widths:
+            array = batch.column(place)
+            if array.null_count:
+                return None
+            columns.append(array.buffers()[1].address + width * array.offset)
+        return None if columns[0] % TICK_BYTES else columns
+
+    def allows(self, first: int, last: int) -> bool:
+        """Tell whether stamps may lie between two."""
+        return self._low <= first and last <= self._high
 
     def read(self, table: pa.Table) -> PlainFrame | None:
         """Read stamps, the steps between them if they are in order, and payload.
@@ -61,6 +88,11 @@ class PlainFrames:
         None where the rows are not as they should be, or Arrow's data are broken: the
         columns must be read one by one, then, to say which one is.
         """
+        batch = self._validate(table)
+        return None if batch is None else self._read_batch(batch)
+
+    def _validate(self, table: pa.Table) -> pa.RecordBatch | None:
+        """Validate what is read of a table, if it is one chunk with a row at least."""
         try:
             table.validate(full=self._others is None)
             batches = table.to_batches()
@@ -71,7 +103,7 @@ class PlainFrames:
                 batch.column(place).validate(full=True)
         except (pa.ArrowException, OSError):
             return None
-        return self._read_batch(batch)
+        return batch
 
     def _read_batch(self, batch: pa.RecordBatch) -> PlainFrame | None:
         array = batch.column(self._stamps)
@@ -83,7 +115,7 @@ class PlainFrames:
             first, last = int(stamps.min()), int(stamps.max())
         else:
             first, last = stamps.item(0), stamps.item(-1)
-        if first < self._low or last > self._high:
+        if not self.allows(first, last):
             return None
         payload = [
             column_of(batch.column(place), scalar) for place, scalar in self._payload

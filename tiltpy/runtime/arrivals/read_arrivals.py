@@ -2,18 +2,21 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Input
 from tiltpy.lean_dataclass import record
 from tiltpy.lifetimes import Interval
-from tiltpy.runtime.arrays.dtypes import I64Array, Steps
+from tiltpy.runtime.arrays.dtypes import I64Array, Steps, Times
 from tiltpy.runtime.arrays.snapshot_buffer import Column
 from tiltpy.runtime.arrays.steps import StepFinder
 from tiltpy.runtime.arrays.views import arrow_type, integers_of, plain_array
+from tiltpy.runtime.arrivals.arrival_store import ArrivalStore
 from tiltpy.runtime.arrivals.ingress_options import IngressOptions
 from tiltpy.runtime.arrivals.lateness import LatenessRule, LateRows
 from tiltpy.runtime.arrivals.plain_frames import PlainFrames
@@ -40,12 +43,13 @@ FEW_KEYED_ROWS = 1 << 13
 class Arrival:
     """The rows of a push, before the session takes them.
 
-    `rows` are those accepted, in order of arrival. `complete` is the time through which
-    the input is complete behind them, `greatest` the greatest start. `count` is how
-    many rows came, `adjusted` how many of them were moved.
+    `rows` are those accepted, in order of arrival; None if all were written to a store.
+    `complete` is the time through which the input is complete behind them, `greatest`
+    the greatest start. `count` is how many rows came, `adjusted` how many of them were
+    moved.
     """
 
-    rows: TimedRows
+    rows: TimedRows | None
     late: LateRows | None
     complete: int
     greatest: int
@@ -168,15 +172,34 @@ class ArrivalReader:
         """The kind of times of the frames."""
         return self.nothing.stamps
 
-    def read(self, frame: object, complete: int, greatest: int, first: int) -> Arrival:
+    @property
+    def is_plain(self) -> bool:
+        """Tell whether frames are read as they lie, if they have the usual form."""
+        return self._plain is not None
+
+    def read(
+        self,
+        frame: object,
+        complete: int,
+        greatest: int,
+        first: int,
+        store: ArrivalStore | None = None,
+    ) -> Arrival:
         """Read a frame and sort out its late rows.
 
         The input was complete through `complete` before, with the `greatest` start;
-        the frame's first row is number `first`. Raises `DataError`, and takes nothing,
-        where a row is wrong.
+        the frame's first row is number `first`. Rows in order are written to a `store`.
+        Raises `DataError`, and takes nothing, where a row is wrong.
         """
-        read = self._read_rows(read_frame(self.declared.name, frame))
-        rule, steps, table = self._lateness, read.steps, read.table
+        table: Any = frame
+        if frame.__class__ is not pa.Table:
+            table = read_frame(self.declared.name, frame)
+        if store is not None:
+            arrival = self._write(table, complete, greatest, store)
+            if arrival is not None:
+                return arrival
+        read, rule = self._read_rows(table), self._lateness
+        steps = read.steps
         starts, ticks, count = read.starts, read.ticks, table.num_rows
         bounds, complete, most = rule.follow(starts, steps, complete, greatest)
         if bounds is None:
@@ -193,6 +216,30 @@ class ArrivalReader:
         most = max(greatest, int(starts.max())) if len(starts) else greatest
         adjusted = 0 if late is not None else int(mask.sum())
         return Arrival(TimedRows(starts, source), late, complete, most, count, adjusted)
+
+    def _write(
+        self, table: pa.Table, complete: int, greatest: int, store: ArrivalStore
+    ) -> Arrival | None:
+        """Have rows in order written to a store, if it can have them as they lie."""
+        plain = self._plain
+        if plain is None or not table.schema.equals(self._whole_schema):
+            return None
+        columns = plain.locate(table)
+        written = None if columns is None else store.write(table.num_rows, columns)
+        if written is None:
+            return None
+        first, last, steps = written
+        if not plain.allows(first + self.before, last + self.before):
+            return None
+        order = self._lateness.follow_order(first, last, steps, complete, greatest)
+        return order and Arrival(None, None, *order, table.num_rows)
+
+    def join(self, starts: Times, values: Sequence[NDArray[Any]]) -> TimedRows:
+        """Make rows in order of their starts and their payload, which has no nulls."""
+        columns = self._plain_columns
+        assert columns is not None
+        rows = PlainRows(columns, [starts + self.before], list(map(Column, values)))
+        return TimedRows(starts, rows, 0, self._steps.find(starts))
 
     def _read_rows(self, table: pa.Table) -> "_FrameRows":
         """Read the times of a frame, and its payload where that cannot be wrong."""

@@ -113,6 +113,14 @@ class ReorderBuffer:
             return [self._in_runs.copy_rows()]
         return self._in_order.pieces
 
+    def take(self) -> list[TimedRows]:
+        """Take all rows, in the order (start, arrival), in pieces."""
+        rows = self.rows()
+        self._in_order.clear()
+        if self._in_runs.count:
+            self._in_runs.clear()
+        return rows
+
     def _enter_runs(self) -> None:
         self._since_moved = 0
         for piece in self._in_order.pieces:

@@ -1,20 +1,29 @@
 """Arrays of rows with room behind the last one, which others are written into."""
 
 from collections.abc import Sequence
+from ctypes import memmove
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tiltpy.abi.layouts import TimeLayout
-from tiltpy.runtime.arrays.dtypes import Bits, Times
+from tiltpy.array_address import address
+from tiltpy.routines.prepared_call import PreparedCall
+from tiltpy.runtime.arrays.dtypes import Bits, Steps, Times
 from tiltpy.runtime.arrays.pool import allocate, empty_times
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
-from tiltpy.runtime.incremental.stamped_rows import StampedRows
+from tiltpy.runtime.incremental.stamped_rows import EventLength, StampedRows
 from tiltpy.types import Type, columns
 
 LEAST_ROOM = 1 << 12
 """The rows for which there is room at least, once arrays are moved."""
+SHARED_ROWS = 1 << 11
+"""So many rows are held as they came, or joined, where there are no others: arrays with
+room would be other memory each time, which is in no cache."""
+TICK_BYTES = 8
+_SPARE_TIMES = np.empty(SHARED_ROWS, np.int64), np.empty(SHARED_ROWS, np.int64)
+"""Where times are written that nobody stores: they follow from the number of a row."""
 SHARE_MOVED = 16
 """So many times as many rows that come make those that are moved few."""
 
@@ -35,6 +44,9 @@ class GrowingArrays:
         self.room = room
         self.first = 0
         self.has_bits = any(each is not None for each in bits)
+        self._places = [(address(each), each.itemsize) for each in values]
+        """The address of each payload column, and the bytes of a row."""
+        self._time_places = list(map(address, times or _SPARE_TIMES))
 
     @staticmethod
     def move(
@@ -123,6 +135,33 @@ class GrowingArrays:
                 values[row:stop] = part
             row = stop
         return row
+
+    def write_times(
+        self,
+        row: int,
+        count: int,
+        stamps: int,
+        length: EventLength,
+        call: PreparedCall,
+    ) -> tuple[int, int, Steps]:
+        """Write the times of so many rows from one on, of which the stamps are given.
+
+        `call` is one of `PLACE_STAMPS`. Returns the first start, the last, and the
+        steps, as `StepFinder` finds them.
+        """
+        starts, ends = self._time_places
+        if self.times is not None:
+            starts += TICK_BYTES * row
+            ends += TICK_BYTES * row
+        before = length.before
+        call(count, before, length.ticks - before, 0, stamps, starts, ends)
+        least, greatest, first, last, *_ = call.numbers
+        return first - before, last - before, (least, greatest)
+
+    def copy_payload(self, row: int, count: int, columns: Sequence[int]) -> None:
+        """Copy the payload of rows that are placed: `columns` as in `GrowingRows`."""
+        for column, (place, width) in enumerate(self._places, 1):
+            memmove(place + width * row, columns[column], width * count)
 
     def _put_one(self, row: int, rows: StampedRows, ticks: int) -> None:
         """Write one row."""

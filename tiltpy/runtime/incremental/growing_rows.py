@@ -1,17 +1,24 @@
 """Rows that grow at their end and are forgotten at their start, in one piece.
 
 What comes costs its own rows, not those that are held: arrays have room behind the last
-row, and are moved when that is full. What nobody needs is passed over until then.
+row, and are moved when that is full. What nobody needs is passed over until then. Rows
+may also be written there before they count: they wait behind those that do.
 """
 
 from collections.abc import Sequence
+from typing import Any
+
+from numpy.typing import NDArray
 
 from tiltpy.abi.layouts import TimeLayout
+from tiltpy.routines.catalogue import PLACE_STAMPS
+from tiltpy.routines.prepared_call import PreparedCall
+from tiltpy.runtime.arrays.dtypes import Steps, Times
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrays.steps import layout_of_steps
 from tiltpy.runtime.arrays.time_layout import LOOSER
 from tiltpy.runtime.incremental.concat import drop_before, drop_first, gather
-from tiltpy.runtime.incremental.growing_arrays import GrowingArrays
+from tiltpy.runtime.incremental.growing_arrays import SHARED_ROWS, GrowingArrays
 from tiltpy.runtime.incremental.stamped_rows import (
     EventLength,
     StampedRows,
@@ -19,10 +26,6 @@ from tiltpy.runtime.incremental.stamped_rows import (
     join_steps,
 )
 from tiltpy.types import Type
-
-SHARED_ROWS = 1 << 11
-"""So many rows are held as they came, or joined, where there are no others: arrays with
-room would be other memory each time, which is in no cache."""
 
 _RANKS = {TimeLayout.SAMPLED: 0, **{each: 1 + n for n, each in enumerate(LOOSER)}}
 """Each layout holds where one of a lower rank does."""
@@ -35,21 +38,44 @@ class GrowingRows:
     those that are held and of those that came, which nobody has to look at again.
     """
 
-    def __init__(self, payload: Type) -> None:
+    def __init__(self, payload: Type, length: EventLength | None = None) -> None:
         self.payload = payload
+        self._length = length
+        """The length of all rows, if they have one."""
         self.rows = SnapshotBuffer.empty(payload)
-        """All rows."""
+        """All rows that count."""
+        self.waiting = 0
+        """The number of rows that wait behind them, in their memory."""
+        self._place = PreparedCall(PLACE_STAMPS, 0, 0, 0, 0, 0, 0, 0)
         self._arrays: GrowingArrays | None = None
         """The memory of the rows, once it has room behind them."""
+        self._kind = TimeLayout.SAMPLED
+        """The layout of all rows, if some wait."""
+        self._last: int | None = None
+        """The start of the last row of all, if some wait."""
+        self._written: tuple[int, TimeLayout, int] | None = None
+        """How many rows were written behind all others, the layout of all together, and
+        the last start."""
 
     def replace(self, rows: SnapshotBuffer) -> None:
         """Hold other rows instead."""
+        assert not self.waiting
         self.rows, self._arrays = rows, None
+
+    def forget(self) -> None:
+        """Forget all rows that count."""
+        if not self.waiting:
+            self.replace(SnapshotBuffer.empty(self.payload))
+            return
+        assert self._arrays is not None
+        self._arrays.first += self.rows.n
+        self.rows = _none_behind(self.rows)
 
     def append(self, fresh: SnapshotBuffer) -> None:
         """Put rows behind those that are held."""
         if not fresh.n:
             return
+        assert not self.waiting
         layout = self._find_layout(fresh) if self.rows.n else None
         if layout is None:
             self.replace(gather([self.rows, fresh], self.payload))
@@ -58,41 +84,175 @@ class GrowingRows:
         arrays = self._make_room(fresh.n, nullable, layout[0])
         self.rows = arrays.append(self.rows, fresh, layout)
 
-    def append_stamped(self, fresh: Sequence[StampedRows], length: EventLength) -> int:
-        """Put rows of one length behind those that are held, which have it, too.
+    def append_stamped(self, fresh: Sequence[StampedRows]) -> int:
+        """Put rows of the one length behind those that are held.
 
         Returns how many there are.
         """
-        count = 0
-        for rows in fresh:
-            count += len(rows.starts)
-        if not self._append_in_place(fresh, count, length):
-            self.append(length.lay_out(join_rows(fresh)))
+        count = sum([len(rows.starts) for rows in fresh])
+        if self.let_wait(fresh, count):
+            self._show(count)
+        else:
+            assert self._length is not None
+            self.append(self._length.lay_out(join_rows(fresh)))
         return count
 
-    def _append_in_place(
-        self, fresh: Sequence[StampedRows], count: int, length: EventLength
-    ) -> bool:
-        """Write rows into the arrays, unless they serve as they are, or need flags."""
-        held = self.rows
-        if not held.n and count >= SHARED_ROWS:
+    def let_wait(self, fresh: Sequence[StampedRows], count: int) -> bool:
+        """Have rows wait behind those that are held; False if they cannot."""
+        if not self._write(fresh, count):
             return False
-        steps = join_steps(held.row(held.n - 1)[0] if held.n else None, fresh)
-        kind = layout_of_steps(length.ticks, steps)
-        if _RANKS[kind] < _RANKS[held.layout]:
-            kind = held.layout
-        if kind is TimeLayout.CONTIGUOUS:
+        self.take_written()
+        return True
+
+    def write(
+        self, count: int, columns: Sequence[int]
+    ) -> tuple[int, int, Steps] | None:
+        """Write rows behind all others, where nobody sees them before they are taken.
+
+        `columns` are the addresses of their stamps and of each payload column. Returns
+        the first start, the last and the steps between all. None, and nothing is
+        written, if they are out of order or many, or the memory is not made for them.
+        """
+        arrays, length, held = self._arrays, self._length, self.rows
+        before = held.n + self.waiting
+        if length is None or arrays is None or count >= SHARED_ROWS:
+            return None
+        if arrays.first + before + count > arrays.room:
+            timed = TimeLayout.SAMPLED if arrays.times is None else TimeLayout.INTERVALS
+            arrays = self._make_room(count, (False,) * len(held.columns), timed)
+        if arrays.has_bits:
+            return None
+        row = arrays.first + before
+        first, last, steps = arrays.write_times(
+            row, count, columns[0], length, self._place
+        )
+        if steps[0] < 0:
+            return None
+        kind = self._join_layout(first, steps, before)
+        if kind is TimeLayout.SAMPLED and count == 1 and not before:
+            kind = arrays.find_layout(kind)
+        if kind is None or (kind is TimeLayout.SAMPLED) != (arrays.times is None):
+            return None
+        arrays.copy_payload(row, count, columns)
+        if not before:
+            self.rows = length.lay_out_none(first, held.columns)
+        self._written = count, kind, last
+        return first, last, steps
+
+    def _join_layout(self, first: int, steps: Steps, before: int) -> TimeLayout | None:
+        """Find the layout of all rows with others behind them, with steps between.
+
+        None if those start earlier, or the rows do not know their starts.
+        """
+        length = self._length
+        assert length is not None
+        if not before:
+            return layout_of_steps(length.ticks, steps)
+        last = self._last if self.waiting else self.rows.row(self.rows.n - 1)[0]
+        assert last is not None
+        step = first - last
+        if step < 0:
+            return None
+        least, greatest = steps
+        kind = layout_of_steps(
+            length.ticks,
+            (min(step, least), max(step, greatest)),
+        )
+        present = self._kind if self.waiting else self.rows.layout
+        if kind is present:
+            return kind
+        if present is TimeLayout.CONTIGUOUS:
+            return None
+        return kind if _RANKS[kind] > _RANKS[present] else present
+
+    def _write(self, fresh: Sequence[StampedRows], count: int) -> bool:
+        length = self._length
+        assert length is not None
+        held, before = self.rows, self.rows.n + self.waiting
+        if not before and count >= SHARED_ROWS:
             return False
-        if count == 1 and not held.n and self._arrays is not None:
+        first, steps = fresh[0].starts.item(0), join_steps(None, fresh)
+        kind = self._join_layout(first, steps, before)
+        if kind is None:
+            return False
+        if count == 1 and not before and self._arrays is not None:
             kind = self._arrays.find_layout(kind)
         arrays = self._make_room(count, (False,) * len(held.columns), kind)
         if arrays.has_bits:
             return False
-        stop = arrays.put_stamped(arrays.first + held.n, fresh, length.ticks)
-        if not held.n:
-            held = length.lay_out_none(int(fresh[0].starts[0]), held.columns)
-        self.rows = arrays.view(held, held, stop, (kind, held.fifo), held.points)
+        arrays.put_stamped(arrays.first + before, fresh, length.ticks)
+        if not before:
+            self.rows = length.lay_out_none(first, held.columns)
+        self._written = count, kind, fresh[-1].starts.item(-1)
         return True
+
+    def take_written(self) -> None:
+        """Have the rows wait that were written last."""
+        assert self._written is not None
+        count, self._kind, self._last = self._written
+        self._written = None
+        self.waiting += count
+
+    def settle(self, time: int) -> int:
+        """Have the waiting rows count that start before a time; how many there are."""
+        count = self.waiting - self.count_waiting(time)
+        if count:
+            self._show(count)
+        return count
+
+    def count_waiting(self, time: int) -> int:
+        """Count the waiting rows that do not start before a time."""
+        held, arrays, waiting = self.rows, self._arrays, self.waiting
+        if not waiting:
+            return 0
+        assert arrays is not None
+        assert self._last is not None
+        if self._last < time:
+            return 0
+        if arrays.times is None:
+            ticks = time - held.start - held.n * held.period
+            return waiting - max(0, -(-ticks // held.period))
+        first, starts = arrays.first + held.n, arrays.times[0]
+        if waiting > 1 and starts.item(first + waiting - 2) < time:
+            return 1
+        return waiting - int(starts[first : first + waiting].searchsorted(time))
+
+    def _show(self, count: int) -> None:
+        """Have the first waiting rows count."""
+        held, arrays = self.rows, self._arrays
+        assert arrays is not None
+        self.waiting -= count
+        stop = arrays.first + held.n + count
+        self.rows = arrays.view(held, held, stop, (self._kind, held.fifo), held.points)
+
+    def take_waiting(self) -> tuple[Times, list[NDArray[Any]]] | None:
+        """Take the rows away that wait: copies of their starts and payload.
+
+        None if there are none.
+        """
+        if not self.waiting:
+            return None
+        held = self.rows
+        rows = self._all_rows().slice(held.n, held.n + self.waiting)
+        self.waiting = 0
+        starts, _ = rows.times()
+        return starts.copy(), [column.values.copy() for column in rows.columns]
+
+    def _all_rows(self) -> SnapshotBuffer:
+        """View the rows that wait, too."""
+        held, arrays = self.rows, self._arrays
+        if not self.waiting:
+            return held
+        assert arrays is not None
+        stop = arrays.first + held.n + self.waiting
+        return arrays.view(held, held, stop, (self._kind, held.fifo), held.points)
+
+    def _move(self, rows: SnapshotBuffer) -> None:
+        """Hold other rows, behind which as many wait as before, in other memory."""
+        nullable = (False,) * len(rows.columns)
+        self._kind, count = rows.layout, rows.n - self.waiting
+        self._arrays = GrowingArrays.move(rows, 0, nullable, rows.layout, self.payload)
+        self.rows = rows.slice(0, count)
 
     def _make_room(
         self, count: int, nullable: Sequence[bool], kind: TimeLayout
@@ -101,10 +261,10 @@ class GrowingRows:
 
         Those that are held are moved where there is too little, or other columns.
         """
-        arrays, rows = self._arrays, self.rows
-        if arrays is None or not arrays.can_take(rows.n + count, nullable, kind):
+        arrays, total = self._arrays, self.rows.n + self.waiting + count
+        if arrays is None or not arrays.can_take(total, nullable, kind):
             arrays = self._arrays = GrowingArrays.move(
-                rows, count, nullable, kind, self.payload
+                self._all_rows(), count, nullable, kind, self.payload
             )
         return arrays
 
@@ -143,10 +303,19 @@ class GrowingRows:
         if left.n == held.n:
             return
         if self._arrays is None or (left.n and not in_place):
-            self.replace(left)
+            if self.waiting:
+                rows = self._all_rows()
+                self._move(drop(rows, time, last_rows, self.payload))
+            else:
+                self.replace(left)
         else:  # a view of the last rows, or none
             self._arrays.first += held.n - left.n
-            self.rows = left
+            self.rows = left if left.n or not self.waiting else _none_behind(held)
+
+
+def _none_behind(rows: SnapshotBuffer) -> SnapshotBuffer:
+    """View no rows, where those would be that are written behind some."""
+    return rows.slice(rows.n, rows.n)
 
 
 def _overlap_in_order(rows: SnapshotBuffer) -> bool:
