@@ -5,6 +5,7 @@ import pyarrow as pa
 import pytest
 
 import tiltpy as tilt
+from tiltpy.engines.live.known_call import KnownCall
 from tiltpy.engines.live.prompt_engine import PromptEngine
 from tiltpy.runtime.execution.call_table import CallTable, list_numbers
 from tiltpy.runtime.execution.range_formulas import Ranges, Rows
@@ -79,14 +80,16 @@ def test_formulas_say_what_the_extents_do(
 
     def check(call: RangeCall, table: CallTable, rows: Rows, ranges: Ranges) -> object:
         nonlocal filled
-        outputs = fill(call, table, rows, ranges)
-        if outputs is not None:
+        numbers = fill(call, table, rows, ranges)
+        if numbers is not None:
+            assert call.formulas is not None
+            outputs = call.formulas.describe(numbers)
             filled += 1
             coverage = call._cover(rows, ranges)
             for slot, number in list_numbers(table.map, coverage):
                 assert table.slots[0, slot] == number
             assert list(map(show, outputs)) == list(map(show, list_outputs(coverage)))
-        return outputs
+        return numbers
 
     def show(each: SweepOutput) -> list[object]:
         numbers = each.cells.first, each.cells.last, each.cells.seam
@@ -98,3 +101,37 @@ def test_formulas_say_what_the_extents_do(
         live.push(x=frame)
     live.finish()
     assert filled > 20 or name == "all the past"  # its extents depend on all rows
+
+
+@pytest.mark.parametrize("least", [1, 0], ids=["apart", "tied"])
+@pytest.mark.parametrize("rows", [1, 5, 30])
+@pytest.mark.parametrize("name", QUERIES)
+def test_calls_of_a_known_form_give_what_any_call_does(
+    name: str, rows: int, least: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Final snapshots and open ones have the same bits, push by push."""
+    query = tilt.parse(QUERIES[name])
+    evaluate, known = KnownCall.evaluate, 0
+
+    def count(self: KnownCall, *of: object) -> object:
+        nonlocal known
+        known += 1
+        return evaluate(self, *of)  # type: ignore[arg-type]
+
+    def push_all() -> list[pa.Table]:
+        live, tables = query.live(), []
+        for number, frame in enumerate(frames_of(rows, least)):
+            update = live.push(x=frame)
+            for output in query.outputs:
+                tables.append(update[output].final.to_arrow())
+                if number % 3:
+                    tables.append(update[output].open.to_arrow())
+        update = live.finish()
+        return [*tables, *(update[output].final.to_arrow() for output in query.outputs)]
+
+    monkeypatch.setattr(KnownCall, "evaluate", count)
+    found = push_all()
+    assert known > 3 or name == "all the past"  # its extents depend on all rows
+    monkeypatch.setattr(KnownCall, "fits", lambda *_: False)
+    for left, right in zip(found, push_all(), strict=True):
+        assert left.combine_chunks().equals(right.combine_chunks())

@@ -2,7 +2,14 @@
 
 from collections.abc import Hashable, Mapping
 
-from tiltpy.engines.engine import Engine, KernelRows, RunState
+from tiltpy.engines.engine import (
+    NO_STATE,
+    Engine,
+    Evaluation,
+    KernelRows,
+    RunState,
+)
+from tiltpy.engines.live.known_call import KnownCall
 from tiltpy.runtime.arrays.dictionary import NO_STRINGS
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.execution.kernel import Kernels
@@ -37,8 +44,25 @@ class PromptEngine(Engine):
         super().__init__(group, request, options, announcement)
         self._call: RepeatedCall | None = None
         """The call that computed the last range of few rows."""
-        self._known_calls: dict[Hashable, RangeCall] = {}
+        self._known_calls: dict[Hashable, KnownCall] = {}
         """That call, by the form of rows and ranges."""
+        self._last_known: KnownCall | None = None
+        """That of the last form whose formulas are known."""
+
+    def evaluate(
+        self,
+        ranges: Ranges | None,
+        rows: Rows,
+        state: RunState = NO_STATE,
+        plan: TimeRun | None = None,
+    ) -> Evaluation:
+        """Compute the outputs, by the call that computed the last range if it fits."""
+        known = self._last_known
+        if known is not None and ranges is not None and known.fits(ranges, rows, state):
+            evaluation = known.evaluate(ranges, rows, state)
+            if evaluation is not None:
+                return evaluation
+        return super().evaluate(ranges, rows, state, plan)
 
     def choose_run(
         self, ranges: Ranges | None, rows: Rows, state: RunState
@@ -53,8 +77,10 @@ class PromptEngine(Engine):
             return self.plan_chunks(ranges, self.read(rows, state), state)
         form = None if state.states is not None else find_form(rows, ranges)
         known = self._known_calls.get(form)
-        if known is not None and total <= known.most_rows:
-            return SingleRun(known, rows, NO_STRINGS, ranges, None)
+        if known is not None and total <= known.call.most_rows:
+            if known.call.formulas is not None:
+                self._last_known = known
+            return SingleRun(known.call, rows, NO_STRINGS, ranges, None)
         read = self.read_all(rows, state)  # hidden rows of few cost less than a look
         call = self._choose_call(ranges, read, total)
         if call is None:
@@ -62,7 +88,7 @@ class PromptEngine(Engine):
                 read = self.read(rows, state)
             return self.plan_chunks(ranges, read, state)
         if form is not None and self._is_decided(read):
-            self._keep(form, call)
+            self._keep(form, KnownCall(call, self.group, rows, ranges))
         return SingleRun(call, read.rows, read.strings, ranges, state.states)
 
     def _are_short(self, ranges: Ranges) -> bool:
@@ -85,6 +111,7 @@ class PromptEngine(Engine):
             costs = self.options.costs.run
             call = self._call = RepeatedCall(kernel, self.request, costs)
             self._known_calls.clear()
+            self._last_known = None
         if not call.is_bounded or total > call.most_rows:
             return None
         return RangeCall(call, {name: self.group.outputs[name].tdom for name in ranges})
@@ -94,7 +121,7 @@ class PromptEngine(Engine):
         cells = any(each.tdom.cells for each in self.group.query.definitions)
         return read.strings is NO_STRINGS and not cells
 
-    def _keep(self, form: Hashable, call: RangeCall) -> None:
+    def _keep(self, form: Hashable, call: KnownCall) -> None:
         """Keep the call for a form."""
         if len(self._known_calls) == MOST_FORMS:
             self._known_calls.clear()

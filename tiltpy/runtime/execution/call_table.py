@@ -138,10 +138,6 @@ class CallTable:
         self.version = 0
         """The number of times that the slots of a reused call were filled anew."""
 
-    def holds(self, strings: Strings, states: CallStates | None) -> bool:
-        """Tell whether the slots are filled with this dictionary and these states."""
-        return strings is self.strings and states in (None, self.states)
-
     @cached_property
     def view(self) -> "memoryview[int]":
         """The slots of one call that is reused, as numbers."""

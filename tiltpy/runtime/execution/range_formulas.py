@@ -1,6 +1,6 @@
 """The formulas of what one call covers, compiled for rows and ranges of one form."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
@@ -60,9 +60,10 @@ class RangeFormulas:
         coverage = Coverage[Any](signature, 0, slices, cells, request, {}, {})
         coverage.check_ranked()
         outputs = list_outputs(coverage)
-        self._outputs = [
+        self.outputs = [
             (each.loop, each.may_have_others, each.owns_rows) for each in outputs
         ]
+        """Of each output what no number decides, as in `SweepOutput`."""
         needs: dict[str, tuple[Any, list[int]]] = {}
         for index, size in list_sizes(table.map, coverage):
             needs.setdefault(text_of(size), (size, []))[1].append(index)
@@ -79,16 +80,17 @@ class RangeFormulas:
 
     def fill(
         self, table: CallTable, rows: Rows, ranges: Ranges
-    ) -> list[SweepOutput] | None:
+    ) -> Sequence[int] | None:
         """Fill the slots that say what the call covers.
 
-        Returns the outputs that it writes, or None where it has not the room for them,
-        or something else decides what it covers.
+        Returns `NUMBERS` of each output, at the end: its first and last grid point,
+        whether there is a seam, and `begin` and `stop` as in `SweepOutput`. None where
+        it has not the room for them, or something else decides what it covers.
         """
         arguments: list[Any] = [*rows.values()]
         for each in ranges.values():
             arguments += each.low, each.high
-        numbers = self._compute(table.view, *arguments)
+        numbers: Sequence[int] | None = self._compute(table.view, *arguments)
         if numbers is None:
             return None
         if self._version != table.version:
@@ -100,15 +102,23 @@ class RangeFormulas:
         for size, room in zip(numbers, self._room, strict=False):
             if size > room:
                 return None
-        outputs, place = [], len(self._room)
-        for loop, may_have_others, owns_rows in self._outputs:
-            first, last, seam, begin, stop = numbers[place : place + 5]
+        return numbers
+
+    def describe(self, numbers: Sequence[int]) -> list[SweepOutput]:
+        """Describe the outputs by their numbers."""
+        outputs, place = [], -NUMBERS * len(self.outputs)
+        for loop, may_have_others, owns_rows in self.outputs:
+            first, last, seam, begin, stop = numbers[place : place + NUMBERS or None]
             cells = Cells(first, last, bool(seam))
             outputs.append(
                 SweepOutput(loop, cells, may_have_others, begin, stop, owns_rows)
             )
-            place += 5
+            place += NUMBERS
         return outputs
+
+
+NUMBERS = 5
+"""How many numbers of an output formulas say."""
 
 
 def _numbers_of(output: SweepOutput) -> tuple[Any, ...]:

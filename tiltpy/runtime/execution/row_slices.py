@@ -80,6 +80,8 @@ class RowSlices(Generic[N]):
         buffer = self.buffer
         if buffer.layout is TimeLayout.SAMPLED:
             first = (low - self.start) // buffer.period
+        elif buffer.points and buffer.starts is not None:  # those end a tick later
+            first = self._search(buffer.starts, low, "left")
         else:
             first = self._search(buffer.ordered_ends(), low, "right")
         exists = low < high

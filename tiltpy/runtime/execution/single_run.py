@@ -7,7 +7,7 @@ memory, and the formulas of what it covers, compiled once the same form of rows 
 again.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from tiltpy.array_address import address
 from tiltpy.costs import RunCosts
@@ -103,7 +103,8 @@ class RangeCall:
         self._call = call
         self.most_rows = call.most_rows
         self._tdoms = tdoms
-        self._formulas: RangeFormulas | None = None
+        self.formulas: RangeFormulas | None = None
+        """What says what it covers, once that has been traced."""
         self._is_known = False
         """True once the form has come."""
 
@@ -111,30 +112,44 @@ class RangeCall:
         self, rows: Rows, ranges: Ranges, strings: Strings, states: CallStates | None
     ) -> tuple[CallTable, list[SweepOutput]] | None:
         """Make the call, unless there are no cells in its ranges."""
-        call, outputs = self._call, None
-        table = call.table
-        if table is not None and table.holds(strings, states):
-            outputs = self._fill_again(table, rows, ranges)
-        if table is None or outputs is None:
-            coverage = self._cover(rows, ranges)
-            if not coverage.cells:
-                return None
-            outputs = list_outputs(coverage)
-            table = call.fill(coverage, strings, states)
-        call.make(table)
-        return table, outputs
+        made = self.make_again(rows, ranges, strings, states)
+        if made is not None:
+            assert self.formulas is not None
+            table, numbers = made
+            return table, self.formulas.describe(numbers)
+        coverage = self._cover(rows, ranges)
+        if not coverage.cells:
+            return None
+        table = self._call.fill(coverage, strings, states)
+        self._call.make(table)
+        return table, list_outputs(coverage)
+
+    def make_again(
+        self, rows: Rows, ranges: Ranges, strings: Strings, states: CallStates | None
+    ) -> tuple[CallTable, Sequence[int]] | None:
+        """Make the call, if formulas say what it covers; with it come their numbers."""
+        table = self._call.table
+        if table is None or strings is not table.strings:
+            return None
+        if not (states is None or states is table.states):
+            return None
+        numbers = self._fill_again(table, rows, ranges)
+        if numbers is None:
+            return None
+        self._call.make(table)
+        return table, numbers
 
     def _fill_again(
         self, table: CallTable, rows: Rows, ranges: Ranges
-    ) -> list[SweepOutput] | None:
+    ) -> Sequence[int] | None:
         """Fill the slots that change; None where all must be filled."""
-        if self._formulas is None:
+        if self.formulas is None:
             if not self._is_known or self._call.is_unbounded:
                 self._is_known = True
                 return None
             request = self._call.request
-            self._formulas = RangeFormulas(table, rows, ranges, self._tdoms, request)
-        return self._formulas.fill(table, rows, ranges)
+            self.formulas = RangeFormulas(table, rows, ranges, self._tdoms, request)
+        return self.formulas.fill(table, rows, ranges)
 
     def _cover(self, rows: Rows, ranges: Ranges) -> Coverage[int]:
         """Find what the call covers."""

@@ -214,9 +214,8 @@ def list_outputs(coverage: Coverage[Any]) -> list[SweepOutput]:
 def _output_of(loop: Loop, coverage: Coverage[Any]) -> SweepOutput:
     owned = coverage.cells[loop.name]
     first, last = coverage.extents[loop.name]
-    own_alone = coverage.count == 1 and not owned.seam
-    own_alone = own_alone and (first, last) == (owned.first, owned.last)
-    may_have_others = not loop.stamped and not own_alone
+    own_alone = coverage.count == 1 and (first, last) == (owned.first, owned.last)
+    may_have_others = not loop.stamped and not (own_alone and not owned.seam)
     owns_rows = loop.stamped and own_alone and not loop.tdom.at_ends
     if not loop.shares_times:
         return SweepOutput(loop, owned, may_have_others, first, 0, owns_rows)

@@ -10,6 +10,7 @@ A trace of columns, with a number for each of many calls, is code that makes the
 operations of numpy. There nobody may ask for a truth.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
@@ -87,7 +88,7 @@ class Trace:
 class TracedNumber:
     """A number, or a truth, whose operations leave a trace."""
 
-    __slots__ = ("is_known", "text", "trace", "value")
+    __slots__ = ("is_known", "most", "origin", "text", "trace", "value")
     __array_ufunc__ = None
     __hash__ = None  # type: ignore[assignment]
 
@@ -97,9 +98,24 @@ class TracedNumber:
         self.value = value
         self.is_known = False
         """True for a truth that the code has checked."""
+        self.most: Operand = None
+        """The number that it is at most, and 0 at least; None if that is unknown."""
+        self.origin: tuple[TracedNumber, int] | None = None
+        """Another number, and what was added to it; None if it is no such sum."""
 
     def __bool__(self) -> bool:
         return self.trace.guard(self)
+
+    def _shift(self, ticks: int) -> "TracedNumber":
+        """Add a constant to it."""
+        origin, before = self.origin or (self, 0)
+        if before + ticks == 0:
+            return origin
+        shift = before + ticks
+        text = f"{origin.text} + {text_of(shift)}"
+        moved = self.trace.name(text, origin.value + shift, origin)
+        moved.origin = origin, shift
+        return moved
 
     def _operate(self, sign: str, left: Operand, right: Operand) -> "TracedNumber":
         value = _OPERATIONS[sign](value_of(left), value_of(right))
@@ -110,13 +126,16 @@ class TracedNumber:
         return self.trace.name(f"-{self.text}", -self.value, self)
 
     def __add__(self, other: Operand) -> "TracedNumber":
-        return self if _is(other, 0) else self._operate("+", self, other)
+        if isinstance(other, int):
+            return self._shift(other)
+        return self._operate("+", self, other)
 
-    def __radd__(self, other: Operand) -> "TracedNumber":
-        return self if _is(other, 0) else self._operate("+", other, self)
+    __radd__ = __add__
 
     def __sub__(self, other: Operand) -> "TracedNumber":
-        return self if _is(other, 0) else self._operate("-", self, other)
+        if isinstance(other, int):
+            return self._shift(-other)
+        return self._operate("-", self, other)
 
     def __rsub__(self, other: Operand) -> "TracedNumber":
         return self._operate("-", other, self)
@@ -171,8 +190,10 @@ _FUNCTIONS: dict[str, Any] = {
     "most": np.maximum,
     "where": np.where,
     "search_slices": search_slices,
+    "bisect_left": bisect_left,
+    "bisect_right": bisect_right,
 }
-"""The functions of columns that code calls by name."""
+"""The functions that code calls by name."""
 
 
 def _is(operand: Operand, number: int) -> bool:
@@ -214,13 +235,19 @@ def select(condition: Operand, this: Operand, that: Operand) -> Any:
         return _apply("where", condition, this, that)
     value = value_of(this) if condition.value else value_of(that)
     text = f"{text_of(this)} if {condition.text} else {text_of(that)}"
-    return condition.trace.name(text, value, this, condition, that)
+    chosen = condition.trace.name(text, value, this, condition, that)
+    if isinstance(this, TracedNumber) and _is(that, 0):
+        chosen.most = this.most
+    return chosen
 
 
 def least_of(left: Operand, right: Operand) -> Any:
     """Trace the smaller one of two numbers."""
     if _trace_of(left, right).columns:
         return _apply("least", left, right)
+    for this, that in ((left, right), (right, left)):
+        if isinstance(this, TracedNumber) and this.most is that:
+            return this
     return select(right < left, right, left)
 
 
@@ -228,6 +255,9 @@ def most_of(left: Operand, right: Operand) -> Any:
     """Trace the larger one of two numbers."""
     if _trace_of(left, right).columns:
         return _apply("most", left, right)
+    for this, that in ((left, right), (right, left)):
+        if isinstance(this, TracedNumber) and this.most is not None and _is(that, 0):
+            return this
     return select(right > left, right, left)
 
 
@@ -246,16 +276,22 @@ def _apply(function: str, *operands: Operand) -> TracedNumber:
 class TracedArray:
     """An array of an input, whose items are traced."""
 
-    def __init__(self, trace: Trace, text: str, array: Any) -> None:
+    def __init__(
+        self, trace: Trace, text: str, array: Any, stop: Operand = None
+    ) -> None:
         self.trace = trace
         self.text = text
         self.array = array
+        self.stop = stop
+        """How many items it has, where what `text` names has more."""
         self.itemsize = array.itemsize
 
     def __getitem__(self, item: Operand) -> Any:
         if isinstance(item, slice):
             assert _is(item.start or 0, 0)
             part = self.array[: value_of(item.stop)]
+            if not self.trace.columns:
+                return TracedArray(self.trace, self.text, part, item.stop)
             named = self.trace.name(
                 f"{self.text}[:{text_of(item.stop)}]", 0, self, item.stop
             )
@@ -265,12 +301,20 @@ class TracedArray:
         )
 
     def search(self, wanted: Operand, side: Side = "left") -> TracedNumber:
-        """Trace the search of a time."""
-        return self._name(
-            f"{self.text}.searchsorted({text_of(wanted)}, {side!r})",
-            self.array.searchsorted(value_of(wanted), side),
-            wanted,
-        )
+        """Trace the search of a time.
+
+        Of one time it takes Python less than numpy.
+        """
+        found = self.array.searchsorted(value_of(wanted), side)
+        if self.stop is None or self.trace.columns:
+            text = f"{self.text}.searchsorted({text_of(wanted)}, {side!r})"
+            return self._name(text, found, wanted)
+        view = self.trace.name(f"{self.text}.data", 0, self)
+        texts = view.text, text_of(wanted), "0", text_of(self.stop)
+        text = f"bisect_{side}({', '.join(texts)})"
+        row = self.trace.name(text, int(found), view, wanted, self.stop)
+        row.most = self.stop
+        return row
 
     def search_slices(
         self, first: Operand, stop: Operand, wanted: Operand, side: Side
@@ -325,8 +369,11 @@ class TracedBuffer:
 
     def ordered_ends(self) -> Any:
         """Return the ends in order."""
+        if self.fifo:
+            return self.ends[: self.n]
         ends = self._buffer.ordered_ends()
-        return _array(self._trace, f"{self._text}.ordered_ends()", ends)
+        whole = _array(self._trace, f"{self._text}.ordered_ends()", ends)
+        return whole[: self.n]
 
 
 def _array(trace: Trace, text: str, array: Any) -> Any:

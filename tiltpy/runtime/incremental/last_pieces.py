@@ -25,7 +25,7 @@ def split_last(
     if isinstance(piece, BitmapSnapshots):
         return [], replace(piece, columns=encoded)
     piece = with_times(piece).with_columns(encoded)
-    last = _copy_row(piece, encoded, piece.n - 1, high)
+    last = copy_row(piece, encoded, piece.n - 1, high)
     return ([piece.slice(0, piece.n - 1)] if piece.n > 1 else []), last
 
 
@@ -56,7 +56,7 @@ def split_at(
             if count > 1:
                 closed.append(rows.slice(0, count - 1))
             columns = _with_strings(rows, type, strings)
-            return closed, _copy_row(rows, columns, count - 1, through)
+            return closed, copy_row(rows, columns, count - 1, through)
         closed.append(rows if count == rows.n else rows.slice(0, count))
     return closed, None
 
@@ -81,7 +81,7 @@ def _with_strings(snapshots: Piece, type: Type, strings: Strings) -> tuple[Colum
     )
 
 
-def _copy_row(
+def copy_row(
     rows: SnapshotBuffer, columns: Sequence[Column], number: int, high: int
 ) -> SnapshotBuffer:
     """Copy a row with other columns; it ends at `high`, at the latest."""

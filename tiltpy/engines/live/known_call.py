@@ -1,0 +1,330 @@
+"""Calls over rows and ranges of a form that came before: numbers alone are new.
+
+What reads the snapshots of a call in a run serves any layout and any number of calls.
+Where a session makes the same call again and again, all but a few numbers is known:
+where the kernel writes, which snapshots it may write besides those that are wanted, and
+that an open one goes before them.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiltpy.abi.layouts import TimeLayout
+from tiltpy.abi.signature import Loop
+from tiltpy.engines.engine import Evaluation, RunState, split_open
+from tiltpy.runtime.arrays.dictionary import NO_STRINGS
+from tiltpy.runtime.arrays.dtypes import Times
+from tiltpy.runtime.arrays.pool import Array
+from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
+from tiltpy.runtime.execution.call_table import CallTable
+from tiltpy.runtime.execution.kernel import Kernels
+from tiltpy.runtime.execution.output_group import OutputGroup
+from tiltpy.runtime.execution.range_formulas import NUMBERS
+from tiltpy.runtime.execution.single_run import RangeCall
+from tiltpy.runtime.execution.slot_map import TIMES
+from tiltpy.runtime.execution.stitch import Piece, Stitcher
+from tiltpy.runtime.execution.sweep_calls import SweepOutput
+from tiltpy.runtime.execution.time_domain import LONGEST_CHUNK, Cells, OutputRange
+from tiltpy.runtime.execution.traced_numbers import form_of
+from tiltpy.runtime.incremental.last_pieces import copy_row
+from tiltpy.types import ENDLESS, Type
+
+SHARED_SNAPSHOTS = 1 << 12
+"""So many final snapshots may stay in memory as long as the open one behind them."""
+Ranges = Mapping[str, OutputRange]
+Rows = Mapping[str, SnapshotBuffer]
+Split = tuple[list[Piece], Piece | None]
+"""The final snapshots of an output, and the open one."""
+
+
+class KnownCall:
+    """Evaluates ranges by a call whose formulas are known for their form."""
+
+    def __init__(
+        self, call: RangeCall, group: OutputGroup[Kernels], rows: Rows, ranges: Ranges
+    ) -> None:
+        self.call = call
+        self._forms = [form_of(buffer) for buffer in rows.values()]
+        self._domains = [(name, each.domain) for name, each in ranges.items()]
+        self._group = group
+        self._readers: list[OutputReader] = []
+
+    def fits(self, ranges: Ranges, rows: Rows, state: RunState) -> bool:
+        """Tell whether rows and ranges have the form, and are few."""
+        if state.in_vectors or len(ranges) != len(self._domains):
+            return False
+        for (name, each), (known, domain) in zip(
+            ranges.items(), self._domains, strict=True
+        ):
+            if name != known or not (each.domain is domain or each.domain == domain):
+                return False
+            if each.high - each.low > LONGEST_CHUNK:
+                return False
+        total = 0
+        for buffer, form in zip(rows.values(), self._forms, strict=True):
+            layout, period, fifo, points, before, are_valid = form
+            if buffer.layout is not layout or buffer.period != period:
+                return False
+            if buffer.fifo is not fifo or buffer.points is not points:
+                return False
+            if buffer.before != before:
+                return False
+            for column, is_valid in zip(buffer.columns, are_valid, strict=True):
+                if (column.validity is None) is not is_valid:
+                    return False
+            total += buffer.n
+        return total <= self.call.most_rows
+
+    def evaluate(
+        self, ranges: Ranges, rows: Rows, state: RunState
+    ) -> Evaluation | None:
+        """Compute the outputs; None where formulas do not say what the call covers."""
+        made = self.call.make_again(rows, ranges, NO_STRINGS, None)
+        if made is None:
+            return None
+        table, numbers = made
+        readers = self._readers or self._make_readers()
+        pieces: dict[str, list[Piece]] = {}
+        seams: dict[str, int] = {}
+        opened = state.open
+        place = -NUMBERS * len(readers)
+        for reader in readers:
+            name = reader.loop.name
+            of = numbers[place : place + NUMBERS or None]
+            place += NUMBERS
+            before = opened.get(name)
+            count = table.view[table.map.counts[name]]
+            split = reader.read(table, count, of, rows, ranges[name], before)
+            if split is None:
+                stitcher = reader.stitch(table, of, rows, ranges[name], before)
+                split = reader.split(stitcher, ranges[name])
+                if stitcher.carried is not None:
+                    seams[name] = stitcher.carried
+            pieces[name], last = split
+            if last is not before:
+                opened = {n: each for n, each in opened.items() if n != name}
+                if last is not None:
+                    opened[name] = last
+        following = state if opened is state.open else RunState(opened)
+        return Evaluation(pieces, seams, following, NO_STRINGS)
+
+    def _make_readers(self) -> "list[OutputReader]":
+        """Make what reads each output."""
+        formulas = self.call.formulas
+        assert formulas is not None
+        for loop, may_have_others, owns_rows in formulas.outputs:
+            of = self._group.types[loop.name]
+            has_times = not (loop.shares_times or loop.implicit_times or loop.stamped)
+            make = OutputReader
+            if owns_rows and loop.shares_times and not loop.distinct:
+                make = RowReader
+            elif has_times:
+                make = IntervalReader
+            self._readers.append(make(loop, of, may_have_others, owns_rows))
+        return self._readers
+
+
+class OutputReader:
+    """Reads what a call wrote of an output."""
+
+    def __init__(
+        self, loop: Loop, of: Type, may_have_others: bool, owns_rows: bool
+    ) -> None:
+        self.loop = loop
+        self.of = of
+        self.may_have_others = may_have_others
+        self.owns_rows = owns_rows
+        self.values: list[Array] = []
+        """Where the call writes its payload, if that is never null."""
+        self._serves = False
+        self._version = -1
+
+    def read(
+        self,
+        table: CallTable,
+        count: int,
+        numbers: Sequence[int],
+        rows: Rows,
+        range_: OutputRange,
+        before: Piece | None,
+    ) -> Split | None:
+        """Read `count` snapshots, if they have the form of most.
+
+        `numbers` are those of `RangeFormulas.fill`, `before` is the open snapshot.
+        """
+        del table, count, numbers, rows, range_, before
+        return None
+
+    def stitch(
+        self,
+        table: CallTable,
+        numbers: Sequence[int],
+        rows: Rows,
+        range_: OutputRange,
+        before: Piece | None,
+    ) -> Stitcher:
+        """Put snapshots of any form behind the open one."""
+        first, last, seam, begin, stop = numbers
+        cells = Cells(first, last, bool(seam))
+        output = SweepOutput(
+            self.loop, cells, self.may_have_others, begin, stop, self.owns_rows
+        )
+        stitcher = Stitcher(self.loop.tdom, range_.domain)
+        if before is not None:
+            stitcher.pieces.append(before)
+        piece = output.snapshots_of(output.count_snapshots(table), 0, rows)
+        stitcher.add(piece, cells if self.may_have_others else None)
+        return stitcher
+
+    def split(self, stitcher: Stitcher, range_: OutputRange) -> Split:
+        """Split snapshots into final ones and an open one."""
+        return split_open(stitcher, range_, self.of, NO_STRINGS)
+
+    def find_arrays(self, table: CallTable) -> bool:
+        """Find the arrays that the call writes to; False if values may be null."""
+        if self._version != table.version:
+            payloads = table.map.payloads[self.loop.name]
+            self._serves = all(nulls is None for _, nulls in payloads)
+            self.values = [table.arrays[values].array for values, _ in payloads]
+            self._version = table.version
+            self.find_times(table)
+        return self._serves
+
+    def find_times(self, table: CallTable) -> None:
+        """Find the arrays of times, if there are some."""
+
+
+class RowReader(OutputReader):
+    """Reads rows of a row object, which have the times of an input's."""
+
+    def read(
+        self,
+        table: CallTable,
+        count: int,
+        numbers: Sequence[int],
+        rows: Rows,
+        range_: OutputRange,
+        before: Piece | None,
+    ) -> Split | None:
+        del range_, before
+        if not count or not self.find_arrays(table):
+            return None
+        payload = tuple([Column(values[:count].copy()) for values in self.values])
+        source = rows[self.loop.reads[0].object]
+        begin, stop = numbers[-2:]
+        return [source.slice_times(begin, stop, payload, row_object=True)], None
+
+
+class IntervalReader(OutputReader):
+    """Reads snapshots that have times of their own, and are never null."""
+
+    def find_times(self, table: CallTable) -> None:
+        """Find the arrays of times."""
+        name = self.loop.name
+        starts, ends = [table.arrays[kind, name, 0].array for kind in TIMES]
+        self._starts: Times = starts.view(np.int64)
+        self._ends: Times = ends.view(np.int64)
+
+    def read(
+        self,
+        table: CallTable,
+        count: int,
+        numbers: Sequence[int],
+        rows: Rows,
+        range_: OutputRange,
+        before: Piece | None,
+    ) -> Split | None:
+        """Read final snapshots and the open one, as `Stitcher` and `split_at` do.
+
+        None where the domain cuts a snapshot, or one goes on that is not open, too.
+        """
+        del rows
+        domain, through = range_.domain, range_.through
+        if through is None or not self.find_arrays(table):
+            return None
+        starts, ends = self._starts, self._ends
+        first, stop, end = 0, count, -ENDLESS
+        if count and starts.item(count - 1) >= through:
+            stop = int(starts[:count].searchsorted(through))
+        if stop and self.may_have_others:
+            seam = numbers[0] - self.loop.tdom.precision
+            if ends.item(0) <= seam:
+                first = int(ends[:stop].searchsorted(seam, "right"))
+            if first < stop and numbers[2] and starts.item(first) < seam:
+                end = ends.item(first)
+                first += 1
+        if first < stop:
+            if before is None and starts.item(first) < domain.start:
+                return None
+            if ends.item(stop - 1) > domain.end:
+                return None
+        open_from = through if range_.high == through else through + 1
+        """The least end of a snapshot that may go on."""
+        if before is None:
+            if end > -ENDLESS:
+                return None
+            return self._split(first, stop, None, open_from, through)
+        if not isinstance(before, SnapshotBuffer) or before.ends is None:
+            return None
+        for column in before.columns:
+            if column.validity is not None:
+                return None
+        end = max(end, before.ends.item(0))
+        if end > domain.end:
+            return None
+        before.ends[0] = min(end, through)
+        if end >= open_from:
+            return [], before
+        return self._split(first, stop, before, open_from, through)
+
+    def _split(
+        self,
+        first: int,
+        stop: int,
+        before: SnapshotBuffer | None,
+        open_from: int,
+        through: int,
+    ) -> Split:
+        """Copy snapshots behind the one `before`, and split the last off if it is open.
+
+        It is if its end is `open_from` or later.
+        """
+        skip = 0 if before is None else 1
+        count = skip + stop - first
+        if not count:
+            return [], None
+        arrays: list[NDArray[Any]] = []
+        for written in (self._starts, self._ends, *self.values):
+            copied: NDArray[Any] = np.empty(count, written.dtype)
+            copied[skip:] = written[first:stop]
+            arrays.append(copied)
+        starts, ends, *values = arrays
+        if before is not None:
+            assert before.starts is not None
+            assert before.ends is not None
+            starts[0], ends[0] = before.starts[0], before.ends[0]
+            for copied, column in zip(values, before.columns, strict=True):
+                copied[0] = column.values[0]
+        last = count - 1
+        if first == stop or ends.item(last) < open_from:
+            return [_intervals(starts, ends, values)], None
+        ends[last] = min(ends.item(last), through)
+        open_ = _intervals(starts[last:], ends[last:], [each[last:] for each in values])
+        if last > SHARED_SNAPSHOTS:
+            open_ = copy_row(open_, open_.columns, 0, through)
+        if not last:
+            return [], open_
+        values = [each[:last] for each in values]
+        return [_intervals(starts[:last], ends[:last], values)], open_
+
+
+def _intervals(
+    starts: Times, ends: Times, values: Sequence[NDArray[Any]]
+) -> SnapshotBuffer:
+    """Make snapshots with times of their own."""
+    payload = tuple([Column(each) for each in values])
+    layout = TimeLayout.INTERVALS
+    return SnapshotBuffer(layout, len(starts), 0, 1, starts, ends, payload)
