@@ -34,7 +34,7 @@ class LiveBuffer(UnkeyedSource):
         self._length = EventLength(lifetime) if has_length else None
         """The length of all events, if they have one."""
         self._held = GrowingRows(source.declared.type, self._length)
-        self._may_write = has_length and source.reader.is_plain
+        self._may_write = has_length and source.reader.is_writable
         self._settled = 0
         """Rows that were settled since any waited in their memory."""
 

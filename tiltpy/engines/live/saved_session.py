@@ -62,6 +62,7 @@ def restore_session(engine: LiveEngine, saved: bytes, name: str = "resume") -> N
         return
     for output_name, output in engine.outputs.items():
         output.start, output.done, output.finished = state["outputs"][output_name]
+        engine.has_finished = engine.has_finished or output.finished
     for input_name, held in engine.inputs.items():
         held.restore(state["inputs"][input_name])
     for part, each in zip(engine.parts, state["parts"], strict=True):

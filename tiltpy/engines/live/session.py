@@ -125,7 +125,7 @@ class LiveEngine:
         """Calls since settled rows were handed to the outputs."""
         self._has_begun = False
         """True once the domain of each output has a start, or none is left."""
-        self._has_finished = False
+        self.has_finished = False
         """True if an output needs no more rows."""
         self._domains: dict[str, Domain] = {}
         """The domain of each output that has begun."""
@@ -384,7 +384,7 @@ class LiveEngine:
             output, through = self.outputs[name], range_.through
             output.done = range_.high if through is None else through
             if range_.final:
-                output.finished = self._has_finished = True
+                output.finished = self.has_finished = True
         self.evict()
         return evaluations
 
@@ -392,7 +392,7 @@ class LiveEngine:
         """Forget the rows that no output needs, also where they are few."""
         for name, held in self.inputs.items():
             is_due = thoroughly or held.may_drop()
-            if not is_due and not self._has_finished:
+            if not is_due and not self.has_finished:
                 continue
             outputs = list_readers(name, self.outputs.values())
             if all(output.start is not None for output in outputs):

@@ -60,14 +60,15 @@ class PlainFrames:
         """The columns that are read, stamps first, and the bytes of their values."""
         for place, scalar in self._payload:
             self._widths.append((place, dtype_of(scalar).itemsize))
-        self._has_bits = any(scalar.kind == "bool" for _, scalar in self._payload)
+        self.has_bits = any(scalar.kind == "bool" for _, scalar in self._payload)
+        """True if a column has bits, which are read as bytes."""
 
     def locate(self, table: pa.Table) -> list[int] | None:
         """Find the addresses of the stamps and of each payload column.
 
-        None where there is no row, a value is null, or memory is not one of numbers.
+        None where there is no row, or a value is null. Not of columns that have bits.
         """
-        batch = None if self._has_bits else self._validate(table)
+        batch = self._validate(table)
         if batch is None:
             return None
         columns = []

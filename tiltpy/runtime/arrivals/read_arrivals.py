@@ -173,9 +173,9 @@ class ArrivalReader:
         return self.nothing.stamps
 
     @property
-    def is_plain(self) -> bool:
-        """Tell whether frames are read as they lie, if they have the usual form."""
-        return self._plain is not None
+    def is_writable(self) -> bool:
+        """Tell whether frames may be written to a store as they lie."""
+        return self._plain is not None and not self._plain.has_bits
 
     def read(
         self,

@@ -281,8 +281,9 @@ class GrowingRows:
         None where strings have to be given one dictionary.
         """
         held, sampled = self.rows, TimeLayout.SAMPLED
-        if any(each.strings is not None for each in (*held.columns, *fresh.columns)):
-            return None
+        for each in (*held.columns, *fresh.columns):
+            if each.strings is not None:
+                return None
         last, first = held.row(held.n - 1)[1], fresh.row(0)[0]
         kinds = {held.layout, fresh.layout} - {sampled}
         if not kinds and held.period == fresh.period and last == first:
