@@ -7,6 +7,7 @@ from tiltpy.abi.layouts import Layout
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrivals.live_source import LiveSource
 from tiltpy.runtime.arrivals.waiting_rows import TimedRows, list_plain
+from tiltpy.runtime.incremental.growing_arrays import SHARED_ROWS
 from tiltpy.runtime.incremental.growing_rows import GrowingRows
 from tiltpy.runtime.incremental.stamped_rows import EventLength, StampedRows
 from tiltpy.runtime.incremental.state import KeyedInputBuffer, UnkeyedSource
@@ -73,7 +74,7 @@ class LiveBuffer(UnkeyedSource):
         first, last = stamped[0].starts.item(0), stamped[-1].starts.item(-1)
         self.count(count, (first, last + self._length.ticks))
         self._settled += count
-        if self._may_write:
+        if self._may_write and count < SHARED_ROWS:  # as many of a push are not written
             self._write_waiting()
 
     def _count_settled(self, count: int) -> None:
