@@ -110,6 +110,23 @@ def test_adjusted_rows_start_where_the_input_is_complete() -> None:
     assert finals == [[1], [3]]
 
 
+def test_views_of_strings_may_come_late_and_out_of_order() -> None:
+    """Arrow does not move their rows: they are cast first."""
+    query = tilt.parse(
+        "input x : { s: string } time ts point\n~out[t] = ~x[t].s\noutput ~out\n"
+    )
+    live = query.live(x=tilt.ingress(reorder=3, late="side"))
+    views = pa.array(["e", "a text of more than twelve bytes", "d"], pa.string_view())
+    live.push(x=pa.table({"ts": [5, 3, 4], "s": views}))
+    update = live.push(x=pa.table({"ts": [9, 1, 8], "s": views}))
+    assert update.late["x"]["s"].to_pylist() == ["a text of more than twelve bytes"]
+    found = [update["out"].final.to_arrow(), live.finish()["out"].final.to_arrow()]
+    assert pa.concat_tables(found)["out"].to_pylist() == [
+        *("a text of more than twelve bytes", "d", "e"),
+        *("d", "e"),
+    ]
+
+
 def test_late_rows_that_are_refused_take_nothing_of_the_push() -> None:
     live = tilt.parse(COUNTS).live(x=tilt.ingress(late="throw"))
     live.push(x=rows(3, 12))

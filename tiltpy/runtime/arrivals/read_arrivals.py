@@ -199,7 +199,7 @@ class ArrivalReader:
             if arrival is not None:
                 return arrival
         read, rule = self._read_rows(table), self._lateness
-        steps = read.steps
+        steps, table = read.steps, read.table
         starts, ticks, count = read.starts, read.ticks, table.num_rows
         bounds, complete, most = rule.follow(starts, steps, complete, greatest)
         if bounds is None:
