@@ -455,3 +455,21 @@ def test_trailing_nulls_do_not_stretch_the_domain() -> None:
     expected = query.run(x=tilt.sampled(values, 0, 1)).to_arrow().combine_chunks()
     arrays = (values[k : k + 10] for k in range(0, len(values), 10))
     assert joined(query.stream(x=tilt.sampled(arrays, 0, 1))).equals(expected)
+
+
+@pytest.mark.parametrize("keys", ["", "by k "])
+@pytest.mark.parametrize("size", [5, 40])
+def test_the_first_row_out_of_order_is_named(keys: str, size: int) -> None:
+    """Wherever it is: in a piece, at its seam, or among rows that wait for others."""
+    query = tilt.parse(
+        f"input x {keys}: f64 point time t\ng = TDom(-∞, ∞, 70)\n"
+        "~o[g] = max(~x[g-70 : g])"
+    )
+    for row in range(1, 30):
+        stamps = np.arange(1, 31) * 10
+        stamps[row] -= 15
+        table = pa.table({"t": stamps, "k": stamps * 0, "x": stamps / 8})
+        pieces = (table.slice(first, size) for first in range(0, 30, size))
+        with pytest.raises(tilt.DataError, match="before that of the row") as error:
+            list(query.stream(x=tilt.bind(pieces, column="x")))
+        assert error.value.row == row

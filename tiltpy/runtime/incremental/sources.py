@@ -22,11 +22,7 @@ from tiltpy.runtime.arrays.views import integers_of
 from tiltpy.runtime.arrow.parquet_scan import ParquetScan, RowBatch, ScanRange
 from tiltpy.runtime.arrow.read_frame import flat_column, plain_type
 from tiltpy.runtime.arrow.select_columns import choose_columns
-from tiltpy.runtime.arrow.timestamps import (
-    TimeColumn,
-    find_order,
-    to_ticks,
-)
+from tiltpy.runtime.arrow.timestamps import TimeColumn, find_disorder, to_ticks
 from tiltpy.runtime.arrow.validation import check_columns, check_lengths
 from tiltpy.runtime.ingest.batches import no_table, read_batches
 from tiltpy.runtime.ingest.binding import InputBinding, SampleTimes, complete_input
@@ -200,14 +196,19 @@ class _RowSource:
         batches = [*self._waiting, *fresh]
         table = _joined(batches)
         assert table is not None
-        stamp, first = self._last_stamp(batches, table)
+        column = self._times(table)
+        stamp, first = self._last_stamp(batches, column)
         self._check_waiting(table.num_rows - first)
         if self.reading.grid is not None:
-            column = self._times(table).slice(0, first)
-            stamp, first = self._end_of_cell(self.reading.grid, batches, column, stamp)
+            complete = column.slice(0, first)
+            stamp, first = self._end_of_cell(
+                self.reading.grid, batches, complete, stamp
+            )
+        came.append(self._read(batches, table.slice(0, first), stamp))
+        self._check_order(batches, column, first)
         self._waiting = _from_row(batches, first)
         self.watermark = stamp - self.below
-        return [*came, self._read(batches, table.slice(0, first), stamp)]
+        return came
 
     def _collect(self, rows: int) -> list[RowBatch]:
         """Collect small batches that are joined, or take a large one by itself."""
@@ -246,15 +247,19 @@ class _RowSource:
     def _times(self, table: pa.Table) -> pa.Array:
         return flat_column(self.declared.name, table, self.time)
 
-    def _last_stamp(self, batches: list[RowBatch], table: pa.Table) -> tuple[int, int]:
-        """The last row's stamp, and the first row that has it; all are in order."""
-        column = self._times(table)
+    def _last_stamp(self, batches: list[RowBatch], column: pa.Array) -> tuple[int, int]:
+        """The last row's stamp, and the first of the rows at the end that have it."""
         stamp = self._stamp(batches, column, len(column) - 1)
-        raw = integers_of(column)
-        row = None if column.null_count else find_order(raw)[1]
-        if row is not None:
-            raise self._placed(batches, self._disorder(row))
-        return stamp, _run_at_end(raw)
+        return stamp, _run_at_end(integers_of(column))
+
+    def _check_order(
+        self, batches: list[RowBatch], column: pa.Array, first: int
+    ) -> None:
+        """Check the order of the rows from one on; those before have been read."""
+        before = max(0, first - 1)
+        rest = column.slice(before)
+        if not rest.null_count and find_disorder(integers_of(rest)) is not None:
+            raise self._placed(batches, self._disorder(rest), before)
 
     def _end_of_cell(
         self, grid: TDom, batches: list[RowBatch], column: pa.Array, stamp: int
@@ -298,18 +303,25 @@ class _RowSource:
             next_stamp = None
         try:
             bound = replace(self.binding, frame=table)
-            return ingest(self.declared, bound, unit=self._unit, next_stamp=next_stamp)
+            return ingest(
+                self.declared,
+                bound,
+                unit=self._unit,
+                next_stamp=next_stamp,
+                refuse=self._disorder,
+            )
         except DataError as error:
             raise self._placed(batches, error) from None
 
-    def _disorder(self, row: int) -> DataError:
+    def _disorder(self, column: pa.Array) -> DataError:
+        """Make the error of stamps that are not in order."""
         return DataError(
             "the time is before that of the row above; rows that are read piece by "
             "piece must be in order of time: sort them before, or use run(), which "
             "reads all of them and sorts",
             input=self.declared.name,
             column=self.time,
-            row=row,
+            row=find_disorder(integers_of(column)),
         )
 
     def _placed(

@@ -9,6 +9,7 @@ can be read but once, and other frames should not be converted twice, so all of 
 one table (`read_rows`), validated before all else.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -16,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from tiltpy.array_address import address
+from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Input
 from tiltpy.lean_dataclass import record
 from tiltpy.runtime.arrays.dtypes import BoolArray, Times
@@ -101,12 +103,14 @@ def ingest(
     unit: Unit | None,
     next_stamp: int | None = None,
     allow_sort: bool = True,
+    refuse: Callable[[pa.Array], DataError] | None = None,
 ) -> InputRows:
     """Read a bound frame as the rows of a declared input.
 
     `unit` is the query's tick. `next_stamp` (ticks) is that of the row behind the
     last one, where the caller knows it: without it the last rows of an `until_next`
-    input are endless. Rows out of order are sorted unless `allow_sort` is False.
+    input are endless. Rows out of order are sorted unless `allow_sort` is False, or
+    `refuse` makes the error of stamps that are not in order, whatever their keys.
     Errors are `DataError` with the input, the column and the first bad row, counted
     from 0 in the frame.
 
@@ -114,7 +118,9 @@ def ingest(
     """
     return binding.memoize(
         _key(declared, unit, next_stamp, allow_sort=allow_sort),
-        lambda: _ingest(declared, binding, unit, next_stamp, allow_sort=allow_sort),
+        lambda: _ingest(
+            declared, binding, unit, next_stamp, refuse, allow_sort=allow_sort
+        ),
     )
 
 
@@ -137,6 +143,7 @@ def _ingest(
     binding: InputBinding,
     unit: Unit | None,
     next_stamp: int | None,
+    refuse: Callable[[pa.Array], DataError] | None,
     *,
     allow_sort: bool,
 ) -> InputRows:
@@ -147,6 +154,8 @@ def _ingest(
     table, choice = read_rows(settled, binding)
     if binding.samples is None:
         times, kind = read_times(settled, settled.lifetime, choice, table, unit)
+        if refuse is not None and not times[0].in_order:
+            raise refuse(flat_column(settled.name, table, choice.times[0]))
     else:
         times = (sample_times(settled, binding.samples, table.num_rows),)
         kind = binding.samples.stamps
