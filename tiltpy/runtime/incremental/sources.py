@@ -222,7 +222,7 @@ class _RowSource:
             if collected and count >= COSTS.apart_rows:
                 self._ahead = batch
                 break
-            if count > rows:
+            if count > rows + rows // 8:  # a few rows are not worth another batch
                 self._ahead = batch.slice(rows, count)
                 batch = batch.slice(0, rows)
             if count:

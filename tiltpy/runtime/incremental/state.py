@@ -140,7 +140,7 @@ class InputBuffer(UnkeyedSource):
         came = super().pull(size)
         if self._fresh:
             before = self._rows.n + sum(piece.n for piece in self._fresh[:-1])
-            shown = before + COSTS.shown_rows
+            shown = 2 * before + COSTS.shown_rows  # one span is mostly enough
             least = max(COSTS.apart_rows, 1 + COSTS.shown_share * shown)
             if before and self._fresh[-1].n >= least:
                 self._large, self._shown = self._fresh.pop(), shown
