@@ -39,7 +39,7 @@ from tests.random.keyed_queries import (
 from tiltpy.compiler.output_selection import split_by_keys
 from tiltpy.compiler.query_kernels import Compiler
 from tiltpy.costs import DEFAULT_COSTS
-from tiltpy.engines import keyed_engine
+from tiltpy.engines import keyed_engine, stream_parts
 from tiltpy.engines.out_of_core import stream
 from tiltpy.interpreter.evaluate import Snapshot
 from tiltpy.interpreter.keys import Key, key_order
@@ -428,7 +428,11 @@ def test_a_span_computes_the_keys_that_it_touches(
 def test_rows_go_once_their_cell_is_complete(
     empty: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """But the last one of a key, where an empty cell has a value."""
+    """But the last one of a key, where an empty cell has a value.
+
+    Of a part that holds rows by key, as those of live sessions do.
+    """
+    monkeypatch.setattr(stream_parts, "has_own_rows", lambda *_: False)
     waiting: list[int] = []
 
     def put(self: HeldRows, *args: Any) -> None:

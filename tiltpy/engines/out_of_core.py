@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from tiltpy.engines.cell_part import CellPart
 from tiltpy.engines.engine import Evaluation
 from tiltpy.engines.keyed_engine import KeyedEvaluation
 from tiltpy.engines.stream_parts import StreamPart, UnkeyedPart, make_part
@@ -39,6 +40,7 @@ from tiltpy.runtime.incremental.state import (
     InputSource,
     KeyedInputBuffer,
     OutputProgress,
+    UnreadBuffer,
     find_horizon,
     input_bytes,
     list_readers,
@@ -166,6 +168,7 @@ class _Stream:
         self.parts = [
             make_part(
                 group,
+                bindings,
                 request,
                 replace(options, progress=None),
                 Announcement(group.query, options.costs.run),
@@ -188,10 +191,12 @@ class _Stream:
         for declared in query.inputs:
             low = self._low(declared.name)
             grid = self._grid(declared.name) if declared.keys else None
-            reading = Reading(batch, query.unit, low, grid)
+            unread = self._reads_cells(declared.name)
+            reading = Reading(batch, query.unit, low, grid, unread)
             feed = open_source(declared, bindings[declared.name], reading)
             look = partial(_look, hidden, declared.name)
-            buffer = KeyedInputBuffer if declared.keys else InputBuffer
+            keyed = UnreadBuffer if unread else KeyedInputBuffer
+            buffer = keyed if declared.keys else InputBuffer
             self.inputs[declared.name] = buffer(declared, feed, look)
         for part in self.parts:
             part.open(self.inputs)
@@ -279,6 +284,13 @@ class _Stream:
                     return None
                 times.append(output.needs_from(name, start))
         return min(times)
+
+    def _reads_cells(self, name: str) -> bool:
+        """Tell whether rows of an input are read cell by cell."""
+        return any(
+            isinstance(part, CellPart) and name in part.group.inputs
+            for part in self.parts
+        )
 
     def _grid(self, name: str) -> TDom | None:
         """Find the cells, longer than a tick, of all outputs that see an input."""

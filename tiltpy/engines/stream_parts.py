@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from tiltpy.abi.layouts import Layout
 from tiltpy.abi.signature import Signature
+from tiltpy.engines.cell_part import CellPart, find_traits, has_own_rows
 from tiltpy.engines.engine import Engine, Evaluation, RunState
 from tiltpy.engines.keyed_engine import (
     KeyedEngine,
@@ -13,11 +14,9 @@ from tiltpy.engines.keyed_engine import (
     receive,
 )
 from tiltpy.ir.nodes import Query
-from tiltpy.passes.pipeline import optimize
 from tiltpy.passes.resolve_boundaries import resolve_boundaries
 from tiltpy.passes.streamed_keys import (
     check_streamed,
-    find_key_traits,
     has_open_windows,
 )
 from tiltpy.plan.key_traits import KeyTraits
@@ -33,6 +32,8 @@ from tiltpy.runtime.incremental.state import (
     OutputProgress,
     UnkeyedSource,
 )
+from tiltpy.runtime.ingest.binding import InputBinding
+from tiltpy.runtime.preaggregation.run import FoldKernels
 from tiltpy.types import ENDLESS, STRING, Boundary, Reach
 
 
@@ -206,8 +207,7 @@ class KeyedPart:
 
     def find_traits(self) -> Mapping[str, KeyTraits]:
         """Find the traits of the outputs."""
-        _, optimized = optimize(self.group.query)[-1]
-        return find_key_traits(optimized)
+        return find_traits(self.group)
 
     @property
     def state(self) -> KeyedState:
@@ -305,15 +305,18 @@ class KeyedPart:
         return KeyedEvaluation({}, self.state.keys.none(), self.state)
 
 
-StreamPart = UnkeyedPart | KeyedPart
+StreamPart = UnkeyedPart | KeyedPart | CellPart
 
 
 def make_part(
-    group: OutputGroup[Kernels],
+    group: OutputGroup[FoldKernels],
+    bindings: Mapping[str, InputBinding],
     request: Request,
     options: RunOptions,
     announcement: Announcement,
 ) -> StreamPart:
     """Make the part of a group of outputs."""
-    make = KeyedPart if group.is_keyed else UnkeyedPart
+    if not group.is_keyed:
+        return UnkeyedPart(group, request, options, announcement)
+    make = CellPart if has_own_rows(group, bindings, request, options) else KeyedPart
     return make(group, request, options, announcement)

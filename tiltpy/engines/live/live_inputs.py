@@ -10,9 +10,12 @@ from tiltpy.runtime.arrivals.waiting_rows import TimedRows, list_plain
 from tiltpy.runtime.incremental.growing_arrays import SHARED_ROWS
 from tiltpy.runtime.incremental.growing_rows import GrowingRows
 from tiltpy.runtime.incremental.stamped_rows import EventLength, StampedRows
-from tiltpy.runtime.incremental.state import KeyedInputBuffer, UnkeyedSource
+from tiltpy.runtime.incremental.state import (
+    CameRows,
+    KeyedInputBuffer,
+    UnkeyedSource,
+)
 from tiltpy.runtime.ingest.read_input import InputRows
-from tiltpy.runtime.ingest.ungrouped_rows import UngroupedRows
 
 FEW_ROWS = 1 << 13
 """Rows that may stay whether they are needed or not, until they would be saved."""
@@ -50,7 +53,7 @@ class LiveBuffer(UnkeyedSource):
     def layout(self) -> Layout:
         return self.rows().abi_layout()
 
-    def add(self, rows: InputRows | UngroupedRows) -> None:
+    def add(self, rows: CameRows) -> None:
         assert isinstance(rows, InputRows)
         self._held.append(rows.buffer)
 

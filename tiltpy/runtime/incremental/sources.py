@@ -5,9 +5,9 @@ long they hold, and rows with one stamp are put into their tie order together.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -28,7 +28,10 @@ from tiltpy.runtime.ingest.batches import no_table, read_batches
 from tiltpy.runtime.ingest.binding import InputBinding, SampleTimes, complete_input
 from tiltpy.runtime.ingest.read_input import InputRows, ingest
 from tiltpy.runtime.ingest.ungrouped_rows import UngroupedRows
+from tiltpy.runtime.ingest.unread_rows import UnreadRows
 from tiltpy.types import MAX_TIME, TDom, Unit
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +40,15 @@ class Reading:
 
     `rows` at most at once; the query's `unit`; and `low`: nobody asks for events that
     end by then (None: all are asked for). All that reads the input by key has the cells
-    of `grid`, if it has one.
+    of `grid`, if it has one. Rows that come `unread` are those that will be read cell
+    by cell.
     """
 
     rows: int
     unit: Unit | None
     low: int | None = None
     grid: TDom | None = None
+    unread: bool = False
 
 
 class EventSource(Protocol):
@@ -57,7 +62,7 @@ class EventSource(Protocol):
     """No event that starts earlier will arrive."""
     ended: bool
 
-    def pull(self, rows: int) -> Sequence[InputRows | UngroupedRows]:
+    def pull(self, rows: int) -> Sequence[InputRows | UngroupedRows | UnreadRows]:
         """Read on, about `rows` rows at most; none come where they have to wait."""
 
 
@@ -155,6 +160,7 @@ class _RowSource:
         self.binding = binding
         self.reading = reading
         self.below = declared.lifetime.before
+        self.above = declared.lifetime.after
         self.watermark = -MAX_TIME
         self.ended = False
         self._waiting: list[RowBatch] = []
@@ -180,8 +186,10 @@ class _RowSource:
     def _unit(self) -> Unit | None:
         return self.reading.unit
 
-    def pull(self, rows: int) -> list[InputRows]:
+    def pull(self, rows: int) -> Sequence[InputRows | UnreadRows]:
         fresh = self._collect(rows)
+        if self.reading.unread:
+            return self._hand_over(fresh)
         if not fresh:
             self.ended = True
             waiting, self._waiting = self._waiting, []
@@ -209,6 +217,32 @@ class _RowSource:
         self._waiting = _from_row(batches, first)
         self.watermark = stamp - self.below
         return came
+
+    def _hand_over(self, fresh: list[RowBatch]) -> list[UnreadRows]:
+        """Hand batches over as they came."""
+        if not fresh:
+            self.ended = True
+            return []
+        first, last = fresh[0], fresh[-1]
+        start = self.find_start(first, 0)
+        self.watermark = self.find_start(last, last.table.num_rows - 1)
+        end = self.watermark + self.below + self.above
+        return [UnreadRows(fresh, self, start, end)]
+
+    def find_start(self, batch: RowBatch, row: int) -> int:
+        """Find the start of a row of a batch."""
+        return self._stamp([batch], self._times(batch.table), row) - self.below
+
+    def read_batches(
+        self, batches: Sequence[RowBatch], read: Callable[[InputBinding], T]
+    ) -> T:
+        """Have the rows of batches read together, in order of time."""
+        tables = [batch.table for batch in batches]
+        table = tables[0] if len(tables) == 1 else pa.concat_tables(tables)
+        try:
+            return read(replace(self.binding, frame=table))
+        except DataError as error:
+            raise self._placed(batches, error) from None
 
     def _collect(self, rows: int) -> list[RowBatch]:
         """Collect small batches that are joined, or take a large one by itself."""
@@ -259,7 +293,7 @@ class _RowSource:
         before = max(0, first - 1)
         rest = column.slice(before)
         if not rest.null_count and find_disorder(integers_of(rest)) is not None:
-            raise self._placed(batches, self._disorder(rest), before)
+            raise self._placed(batches, self.disorder(rest), before)
 
     def _end_of_cell(
         self, grid: TDom, batches: list[RowBatch], column: pa.Array, stamp: int
@@ -281,7 +315,7 @@ class _RowSource:
             return stamp, rows
         return start(row) + self.below, row
 
-    def _stamp(self, batches: list[RowBatch], column: pa.Array, row: int) -> int:
+    def _stamp(self, batches: Sequence[RowBatch], column: pa.Array, row: int) -> int:
         column = TimeColumn(
             self.declared.name, self.time, column.slice(row, 1), self._unit
         )
@@ -308,12 +342,12 @@ class _RowSource:
                 bound,
                 unit=self._unit,
                 next_stamp=next_stamp,
-                refuse=self._disorder,
+                refuse=self.disorder,
             )
         except DataError as error:
             raise self._placed(batches, error) from None
 
-    def _disorder(self, column: pa.Array) -> DataError:
+    def disorder(self, column: pa.Array) -> DataError:
         """Make the error of stamps that are not in order."""
         return DataError(
             "the time is before that of the row above; rows that are read piece by "
@@ -325,7 +359,7 @@ class _RowSource:
         )
 
     def _placed(
-        self, batches: list[RowBatch], error: DataError, beyond: int = 0
+        self, batches: Sequence[RowBatch], error: DataError, beyond: int = 0
     ) -> DataError:
         """The error with the row's number where it comes from, and the file's name."""
         where = {"input": error.input, "column": error.column}

@@ -18,6 +18,7 @@ from tiltpy.runtime.incremental.concat import drop_before, gather
 from tiltpy.runtime.incremental.sources import EventSource
 from tiltpy.runtime.ingest.read_input import InputRows
 from tiltpy.runtime.ingest.ungrouped_rows import UngroupedRows
+from tiltpy.runtime.ingest.unread_rows import UnreadRows, join_unread, split_unread
 from tiltpy.types import ENDLESS, STRING, Boundary, Type, columns, last_rows
 
 BOTH_TIMES = 16
@@ -27,6 +28,7 @@ KEY_BYTES = 16
 """The bytes that a value of a key column is taken to have."""
 
 
+CameRows = InputRows | UngroupedRows | UnreadRows
 Look = Callable[[InputRows], None]
 """Called with the rows that came, all of each of their stamps."""
 
@@ -63,7 +65,7 @@ class InputSource(ABC):
         self.receive(pulled)
         return sum(map(bytes_of, pulled))
 
-    def receive(self, pulled: Iterable[InputRows | UngroupedRows]) -> None:
+    def receive(self, pulled: Iterable[CameRows]) -> None:
         """Take rows that came, in order."""
         for rows in pulled:
             bounds = rows.bounds()
@@ -80,7 +82,7 @@ class InputSource(ABC):
             self.bounds = min(start, bounds[0]), max(end, bounds[1])
 
     @abstractmethod
-    def add(self, rows: InputRows | UngroupedRows) -> None:
+    def add(self, rows: CameRows) -> None:
         """Take rows that came; those of an input without keys are grouped."""
 
     @abstractmethod
@@ -147,7 +149,7 @@ class InputBuffer(UnkeyedSource):
                 self._fresh.append(self._large.slice(0, shown))
         return came
 
-    def add(self, rows: InputRows | UngroupedRows) -> None:
+    def add(self, rows: CameRows) -> None:
         assert isinstance(rows, InputRows)
         if rows.buffer.n:
             self._fresh.append(rows.buffer)
@@ -191,7 +193,8 @@ class KeyedInputBuffer(InputSource):
         super().__init__(declared, feed, look)
         self._fresh: list[InputRows | UngroupedRows] = []
 
-    def add(self, rows: InputRows | UngroupedRows) -> None:
+    def add(self, rows: CameRows) -> None:
+        assert not isinstance(rows, UnreadRows)
         if len(rows) or (isinstance(rows, InputRows) and rows.firsts is not None):
             self._fresh.append(rows)
 
@@ -215,6 +218,37 @@ class KeyedInputBuffer(InputSource):
         if time is None:
             self._fresh.clear()
         return sum(map(bytes_of, self._fresh))
+
+
+class UnreadBuffer(InputSource):
+    """An input by key: the rows that came since cells were computed, as they came."""
+
+    def __init__(self, declared: Input, feed: EventSource, look: Look) -> None:
+        super().__init__(declared, feed, look)
+        self._rows: list[UnreadRows] = []
+
+    def add(self, rows: CameRows) -> None:
+        assert isinstance(rows, UnreadRows)
+        self._rows.append(rows)
+
+    def layout(self) -> Layout:
+        return self.feed.nothing.buffer.abi_layout()
+
+    def take(self, time: int) -> UnreadRows | None:
+        """Take the rows that start before a time out, if there are any."""
+        if not self._rows:
+            return None
+        taken, rest = split_unread(join_unread(self._rows), time)
+        self._rows = [] if rest is None else [rest]
+        return taken
+
+    def drop_before(self, time: int | None, last_rows: int) -> int:
+        del last_rows
+        if time is None:
+            self._rows.clear()
+        elif self._rows and self._rows[0].start < time:
+            self.take(time)
+        return sum(map(bytes_of, self._rows))
 
 
 @dataclass(slots=True)
@@ -321,9 +355,9 @@ def input_bytes(declared: Input) -> int:
     return row_bytes(declared.type) + KEY_BYTES * len(declared.keys)
 
 
-def bytes_of(rows: InputRows | UngroupedRows) -> int:
+def bytes_of(rows: CameRows) -> int:
     """The bytes of rows that came."""
-    return rows.nbytes if isinstance(rows, UngroupedRows) else buffer_bytes(rows.buffer)
+    return buffer_bytes(rows.buffer) if isinstance(rows, InputRows) else rows.nbytes
 
 
 def buffer_bytes(buffer: SnapshotBuffer) -> int:

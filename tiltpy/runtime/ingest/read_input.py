@@ -44,6 +44,9 @@ from tiltpy.runtime.ingest.sort_order import (
 )
 from tiltpy.types import Scalar, Type, Unit
 
+Refuse = Callable[[pa.Array], DataError]
+"""Makes the error of stamps that are not in order."""
+
 
 @record(frozen=True, slots=True, eq=False)
 class InputRows:
@@ -103,7 +106,7 @@ def ingest(
     unit: Unit | None,
     next_stamp: int | None = None,
     allow_sort: bool = True,
-    refuse: Callable[[pa.Array], DataError] | None = None,
+    refuse: Refuse | None = None,
 ) -> InputRows:
     """Read a bound frame as the rows of a declared input.
 
@@ -143,7 +146,7 @@ def _ingest(
     binding: InputBinding,
     unit: Unit | None,
     next_stamp: int | None,
-    refuse: Callable[[pa.Array], DataError] | None,
+    refuse: Refuse | None,
     *,
     allow_sort: bool,
 ) -> InputRows:

@@ -6,17 +6,24 @@ no other begins.
 """
 
 from collections.abc import Iterator
+from copy import copy
 from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tiltpy.abi.layouts import TimeLayout
 from tiltpy.abi.slots import SlotKind
+from tiltpy.forks import cached_property
 from tiltpy.lean_dataclass import dataclass
 from tiltpy.routines.catalogue import JOIN_CELLS
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
 from tiltpy.runtime.arrays.pool import Array, ThreadScratch
-from tiltpy.runtime.arrays.snapshot_buffer import Column, pack_validity
+from tiltpy.runtime.arrays.snapshot_buffer import (
+    Column,
+    SnapshotBuffer,
+    pack_validity,
+)
 from tiltpy.runtime.concurrency.workers import map_portions, map_shared
 from tiltpy.runtime.execution.call_table import CallTable
 from tiltpy.runtime.execution.kernel import Kernel
@@ -35,6 +42,11 @@ class PaneSnapshots:
     starts: Times
     ends: Times
     columns: tuple[Column, ...]
+
+    def buffer(self) -> SnapshotBuffer:
+        """All of them; only those of one key are in order."""
+        layout, count = TimeLayout.INTERVALS, len(self.starts)
+        return SnapshotBuffer(layout, count, 0, 1, self.starts, self.ends, self.columns)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,15 +73,17 @@ class PaneAggregate:
         tdom: TDom,
         type: Type,
         request: Request,
-        firsts: Times | None = None,
+        starts: Times | None = None,
     ) -> None:
         self.matrices = matrices
         self.kernel = cells
         self.tdom = tdom
         self.type = type
         self.request = request
-        self.firsts = firsts
-        """The start of each key's first event, where the rows are not all there."""
+        self.starts = starts
+        """Where the domain of each key starts, if other rows than these decide."""
+        self.behind = 0
+        """The cells that a domain has behind the last one with an event."""
         self.scratch = ThreadScratch()
         aggregation = matrices.aggregation
         panes = len(matrices.panes)
@@ -87,7 +101,7 @@ class PaneAggregate:
 
     def _blocks(self) -> Iterator["_Block"]:
         """The keys for which something is wanted, some at a time."""
-        events = self.events()
+        events = self.events
         starts, ends = self._domains(events)
         keys, first, last = events.keys, *self._edge_cells(events, starts, ends)
         wanted = starts < ends
@@ -114,11 +128,14 @@ class PaneAggregate:
         """
         start, end = self.request.limits(self.tdom)
         panes = self._pane_edges()
-        if start is None and self.firsts is None:
+        if start is None and self.starts is None:
             first = self._clip(panes[:-1] + 1)[events.first]
         else:
             first = self._clip(starts + 1)
-        last = self._clip(panes[1:])[events.last] if end is None else self._clip(ends)
+        if end is None and not self.behind:
+            last = self._clip(panes[1:])[events.last]
+        else:
+            last = self._clip(ends)
         return first, last
 
     def _clip(self, ticks: Times) -> I64Array:
@@ -138,17 +155,37 @@ class PaneAggregate:
 
     # Where each key's output is
 
+    def with_domains(self, starts: Times, behind: int) -> "PaneAggregate":
+        """Return the aggregate with other domains: `starts`, and `behind`."""
+        other = copy(self)
+        other.starts, other.behind = starts, behind
+        vars(other).pop("events", None)
+        return other
+
+    @property
+    def cell_ends(self) -> Times:
+        """The end of the last cell with an event, of each key that has any."""
+        ends = self._pane_edges()[1:][self.panes[1][self.present]]
+        return self.cells.ends(self.cells.numbers(ends))
+
+    @cached_property
+    def present(self) -> I64Array:
+        """The keys that have events."""
+        return np.flatnonzero(self.panes[1] >= 0)
+
+    @cached_property
     def events(self) -> Events:
         """Describe the events of each key that has any."""
-        first, last = self._panes()
-        keys = np.flatnonzero(last >= 0)
+        first, last = self.panes
+        keys = self.present
         every = len(keys) == len(last)
         firsts, lasts = (first, last) if every else (first[keys], last[keys])
         ends = self._pane_edges()[1:][lasts]
-        starts = self._starts(firsts) if self.firsts is None else self.firsts
+        starts = self._starts(firsts) if self.starts is None else self.starts
         return Events(keys, starts if every else starts[keys], ends, firsts, lasts)
 
-    def _panes(self) -> tuple[I64Array, I64Array]:
+    @cached_property
+    def panes(self) -> tuple[I64Array, I64Array]:
         """The first and the last pane in which each key has an event, or -1."""
         count, total = self.matrices.keys.count, len(self.matrices.panes)
         first, last = np.full(count, -1), np.full(count, -1)
@@ -238,9 +275,11 @@ class PaneAggregate:
         """Return the domain of the output for each key, as for one without keys."""
         start, end = self.request.limits(self.tdom)
         count = len(events.keys)
-        starts = events.starts if start is None else np.full(count, start)
+        starts = events.starts
+        if start is not None and self.starts is None:
+            starts = np.full(count, start)
         if end is None:
-            cells = self.cells.numbers(self._pane_edges()[1:])
+            cells = self.cells.numbers(self._pane_edges()[1:]) + self.behind
             return starts, self.cells.ends(cells)[events.last]
         return starts, np.full(count, end)
 

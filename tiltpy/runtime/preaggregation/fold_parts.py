@@ -227,7 +227,7 @@ class _PartFolds:
         definition = self.group.outputs[fold.name]
         events = PaneAggregate(
             matrices, ready.cells, definition.tdom, definition.type, self.request
-        ).events()
+        ).events
         entries = self.entries.get(fold.name, 0) + len(events.keys)
         self.entries[fold.name] = entries
         if entries * self.costs.rows_per_key > self.rows + rows.buffer.n:
@@ -288,13 +288,14 @@ class _PartFolds:
         for name, output in self.outputs.items():
             assert output.cells is not None
             definition = self.group.outputs[name]
+            start, _ = self.request.limits(definition.tdom)
             folded[name] = PaneAggregate(
                 output.join(coded, slots, rows),
                 output.cells,
                 definition.tdom,
                 definition.type,
                 self.request,
-                output.starts[codes],
+                output.starts[codes] if start is None else np.full(len(codes), start),
             )
         return PreaggregatedRun(
             self.group.query, keys.names, self.stamps, NO_STRINGS, folded

@@ -16,6 +16,7 @@ from tiltpy.abi.layouts import Layout, TimeLayout
 from tiltpy.abi.signature import PaneAggregation
 from tiltpy.costs import PreaggregationCosts
 from tiltpy.ir.nodes import CutWindow, Input, Query
+from tiltpy.ir.reductions import adds_floats
 from tiltpy.lean_dataclass import dataclass
 from tiltpy.plan.nodes import Misfit, Refusal
 from tiltpy.plan.pane_limits import PaneFacts, most_keys, refuse_few_rows, refuse_size
@@ -30,7 +31,7 @@ from tiltpy.runtime.execution.output_group import OutputGroup
 from tiltpy.runtime.execution.run_options import RunOptions
 from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.ingest.keys import Keys
-from tiltpy.runtime.preaggregation.finalize import PaneAggregate, PaneSnapshots
+from tiltpy.runtime.preaggregation.finalize import PaneAggregate
 from tiltpy.runtime.preaggregation.pane_states import (
     CodedKeys,
     FoldCalls,
@@ -129,21 +130,14 @@ class _Pending(DeferredRows):
         counts = np.concatenate([none, *(block.counts for block in blocks)])
         known = Keys(self.names, self.folded.matrices.keys.columns(keys))
         columns = KeyColumns(known, np.arange(len(keys)), counts, self.order)
-        return OutputRows([_piece(block) for block in blocks], columns)
-
-
-def _piece(snapshots: PaneSnapshots) -> SnapshotBuffer:
-    layout, count = TimeLayout.INTERVALS, len(snapshots.starts)
-    return SnapshotBuffer(
-        layout, count, 0, 1, snapshots.starts, snapshots.ends, snapshots.columns
-    )
+        return OutputRows([block.buffer() for block in blocks], columns)
 
 
 class DirectFolds:
     """The outputs of a query over the rows of its only input, folded in each run.
 
     `Misfit` where they cannot be planned, or where the keys that a run meets, and a
-    sample has not, are too many.
+    sample has not, are too many. `are_parts`: as in `plan_folds`.
     """
 
     def __init__(
@@ -152,9 +146,15 @@ class DirectFolds:
         rows: TimeOrderedRows,
         request: Request,
         options: RunOptions,
+        *,
+        are_parts: bool = False,
     ) -> None:
         plan = plan_folds(
-            group, rows, options.costs.preaggregation, forced=bool(options.preaggregate)
+            group,
+            rows,
+            options.costs.preaggregation,
+            forced=bool(options.preaggregate),
+            are_parts=are_parts,
         )
         self._group = group
         self._rows = rows
@@ -213,32 +213,39 @@ def plan_folds(
     costs: PreaggregationCosts,
     *,
     forced: bool = False,
+    are_parts: bool = False,
 ) -> Plan:
-    """Plan the folds; `Misfit` if one is refused, unless it is `forced`."""
+    """Plan the folds; `Misfit` if one is refused, unless it is `forced`.
+
+    `are_parts`: these are some rows of many, whose folds have the same kernels, and add
+    up floats as grouped rows do.
+    """
     (declared,) = group.query.inputs
     refusal = refuse_few_rows(declared.name, rows.buffer.n, costs, forced=forced)
     if refusal is not None:
         raise Misfit(refusal.reason)
     encoded, strings = encode(group.vocabulary, {declared.name: rows.buffer})
     buffer = encoded[declared.name]
-    layouts = {declared.name: _layout(buffer)}
+    layouts = {declared.name: _layout(buffer, may_overlap=are_parts)}
     kernels = group.compile_for(layouts)
     aggregations = {}
     for name in group.query.outputs:
         aggregation = kernels.pane_aggregation(name)
         if isinstance(aggregation, Refusal):
             raise Misfit(aggregation.reason)
+        if are_parts and aggregation.merged > 1 and adds_floats(group.query):
+            raise Misfit(f"windows of ~{name} have several panes")
         aggregations[name] = aggregation
     folds = [
-        Fold.of(name, aggregation, rows, kernels, costs)
+        replace(Fold.of(name, aggregation, rows, kernels, costs), wide=are_parts)
         for name, aggregation in aggregations.items()
     ]
     return Plan(layouts, buffer, strings, folds)
 
 
-def _layout(buffer: SnapshotBuffer) -> Layout:
+def _layout(buffer: SnapshotBuffer, *, may_overlap: bool) -> Layout:
     """Return what kernels are specialised for: nulls, and rows that may overlap."""
-    overlap = buffer.layout is TimeLayout.OVERLAPPING
+    overlap = may_overlap or buffer.layout is TimeLayout.OVERLAPPING
     time = TimeLayout.OVERLAPPING if overlap else TimeLayout.SAMPLED
     return Layout(time, tuple(column.validity is not None for column in buffer.columns))
 
