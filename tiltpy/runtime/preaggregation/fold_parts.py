@@ -225,15 +225,17 @@ class _PartFolds:
             rows, self.workers
         )
         definition = self.group.outputs[fold.name]
-        events = PaneAggregate(
+        aggregate = PaneAggregate(
             matrices, ready.cells, definition.tdom, definition.type, self.request
-        ).events
-        entries = self.entries.get(fold.name, 0) + len(events.keys)
+        )
+        entries = self.entries.get(fold.name, 0) + len(aggregate.present)
         self.entries[fold.name] = entries
         if entries * self.costs.rows_per_key > self.rows + rows.buffer.n:
             raise Misfit(f"~{self.declared.name} has many keys in each part")
-        keys = _select_keys(rows, matrices.keys, events.keys)
+        keys = _select_keys(rows, matrices.keys, aggregate.present)
         codes = self.known.encode(self.declared.name, keys)
+        if output.has_new(codes):  # to find their first rows takes a pass
+            output.note(codes, aggregate.events.starts)
         size = len(panes) * matrices.keys.count
         states = [
             array[:size].reshape(len(panes), matrices.keys.count)
@@ -244,8 +246,7 @@ class _PartFolds:
         output.add(
             len(panes) - 1,
             codes,
-            events.starts,
-            tuple(array[1:, events.keys] for array in states),
+            tuple(array[1:, aggregate.present] for array in states),
         )
 
     def _check_limits(self) -> None:

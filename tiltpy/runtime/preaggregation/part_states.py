@@ -35,12 +35,18 @@ class OutputStates:
         """The start of the first event of each key, by its code."""
         self.cells: Kernel | None = None
 
-    def add(
-        self, panes: int, codes: I64Array, starts: Times, arrays: tuple[Array, ...]
-    ) -> None:
-        """Add the states of some panes, and the first events that these keys have."""
+    def add(self, panes: int, codes: I64Array, arrays: tuple[Array, ...]) -> None:
+        """Add the states of some panes."""
         self.panes += panes
         self.parts.append(PartStates(codes, arrays))
+
+    def has_new(self, codes: I64Array) -> bool:
+        """Tell whether some keys have had no event before."""
+        count = len(self.starts)
+        return bool((codes >= count).any() or (self.starts[codes] == ENDLESS).any())
+
+    def note(self, codes: I64Array, starts: Times) -> None:
+        """Note the starts of the first events that keys have in a part."""
         count = max(len(self.starts), int(codes.max(initial=-1)) + 1)
         known = np.full(count, ENDLESS)
         known[: len(self.starts)] = self.starts
