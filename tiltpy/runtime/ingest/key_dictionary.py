@@ -1,6 +1,8 @@
 """The keys of a run that sees its rows batch by batch: a dictionary that only grows.
 
-The code of a key is the number of keys that came before it, whatever their order.
+The code of a key is the number of keys that came before it, whatever their order. Few
+keys are looked up in a table of Python's, many by Arrow; what one of them has learnt
+the other one learns when it is asked.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -12,6 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from tiltpy import arrow_functions as pc
 from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.masks import is_any
 from tiltpy.runtime.arrays.views import (
@@ -27,6 +30,8 @@ from tiltpy.runtime.ingest.key_types import common_type
 from tiltpy.runtime.ingest.keys import Keys, LateColumns, cast_keys
 from tiltpy.string_predicates import array_of as string_array
 
+MANY_KEYS = 1 << 12
+"""Keys that are found by Arrow sooner than one by one: it hashes all that are known."""
 FEW_TEXTS = 32
 """Texts that are listed sooner than encoded."""
 
@@ -48,25 +53,34 @@ class KeyDictionary:
             kind = common_type(name, column_types)
             types.append(pa.string() if pa.types.is_large_string(kind) else kind)
         self.types = tuple(types)
+        self._count = 0
         self._codes: dict[Hashable, int] = {}
+        """The codes of the first keys: of all that were looked up one by one."""
+        self._plain: pa.Array | None = None
+        """The first keys of a single column, if many were looked up: texts or bits."""
         self._ranks = np.zeros(0, np.int64)
         """The place of each code in the order of all keys, if it is known of all."""
         self._sorted = 0
         """Keys that were sorted since then, each time they were."""
         self._values: tuple[list[Hashable], ...] = tuple([] for _ in names)
+        """The keys of `_codes`, column by column."""
         self._none: Keys | None = None
 
     def __len__(self) -> int:
-        return len(self._codes)
+        return self._count
 
     def encode(self, source: str, keys: Keys) -> I64Array:
         """Find the codes of an input's distinct keys; new ones get the next codes."""
-        listed = [
-            _list_column(cast_keys(source, name, column, kind))
+        columns = [
+            cast_keys(source, name, column, kind)
             for name, column, kind in zip(
                 self.names, keys.columns, self.types, strict=True
             )
         ]
+        if len(keys) >= MANY_KEYS and _is_plain(self.types):
+            return self._encode_many(_view_bits(columns[0]))
+        self._list_all()
+        listed = [*map(_list_column, columns)]
         rows: Sequence[Hashable] = listed[0]
         if len(listed) > 1:
             rows = [*zip(*listed, strict=True)]
@@ -78,7 +92,42 @@ class KeyDictionary:
                 codes[place] = known[rows[place]] = len(known)
             for values, column in zip(self._values, listed, strict=True):
                 values.extend([column[place] for place in new])
+            self._count = len(known)
         return np.array(codes, np.int64)
+
+    def _encode_many(self, keys: pa.Array) -> I64Array:
+        """Find the codes of distinct keys, as texts or bits."""
+        known = self._hold_all()
+        found = pc.index_in(keys, value_set=known)
+        codes = values_of(found, np.dtype(np.int32)).astype(np.int64)
+        if found.null_count:
+            is_new = found.is_null()
+            self._plain = pa.concat_arrays([known, keys.filter(is_new)])
+            self._count = len(self._plain)
+            places = bools_of(is_new).view(np.bool_)
+            codes[places] = np.arange(len(known), self._count)
+        return codes
+
+    def _list_all(self) -> None:
+        """List all keys as Python's, each with its code."""
+        known = self._codes
+        if len(known) == self._count:
+            return
+        assert self._plain is not None
+        new = self._plain[len(known) :].to_pylist()
+        for key in new:
+            known[key] = len(known)
+        self._values[0].extend(new)
+
+    def _hold_all(self) -> pa.Array:
+        """Hold all keys of a single column as one array."""
+        (kind,) = self.types
+        if self._plain is None:
+            self._plain = _view_bits(_restore_column([], kind))
+        if len(self._plain) < self._count:
+            new = _view_bits(_restore_column(self._values[0][len(self._plain) :], kind))
+            self._plain = pa.concat_arrays([self._plain, new])
+        return self._plain
 
     def encode_rows(self, source: str, columns: Sequence[pa.Array]) -> I64Array:
         """Find the code of each row's key; new ones get the next codes, in their order.
@@ -97,6 +146,7 @@ class KeyDictionary:
             rows, numbers = _list_distinct(columns[0])
         else:
             rows, numbers = [*zip(*map(_list_column, columns), strict=True)], None
+        self._list_all()
         known = self._codes
         codes = self._look_up(rows)
         if is_any(codes < 0):
@@ -118,6 +168,7 @@ class KeyDictionary:
         listed = [keys] if len(self._values) == 1 else zip(*keys, strict=True)
         for values, column in zip(self._values, listed, strict=True):
             values.extend(column)
+        self._count = len(known)
 
     def sort(self, codes: I64Array) -> tuple[I64Array, Keys]:
         """Sort codes by their keys, which are decoded when anyone looks at them.
@@ -162,11 +213,29 @@ class KeyDictionary:
 
     def _decode_columns(self, codes: I64Array) -> tuple[pa.Array, ...]:
         """Look up the keys of codes."""
+        if len(codes) >= MANY_KEYS and _is_plain(self.types):
+            (kind,) = self.types
+            return (self._hold_all().take(plain_array(codes)).view(kind),)
+        self._list_all()
         numbers = codes.tolist()
         return tuple(
             _restore_column([*map(values.__getitem__, numbers)], kind)
             for values, kind in zip(self._values, self.types, strict=True)
         )
+
+
+def _is_plain(types: Sequence[pa.DataType]) -> bool:
+    """Tell whether keys are one column of texts, or of fixed bits that are no flags."""
+    first, *others = types
+    if others or pa.types.is_null(first) or pa.types.is_boolean(first):
+        return False
+    return is_string(first) or first.bit_width % 8 == 0
+
+
+def _view_bits(column: pa.Array) -> pa.Array:
+    """View all but texts as integers: equal keys have equal ones."""
+    kind = column.type
+    return column if is_string(kind) else column.view(f"int{kind.bit_width}")
 
 
 def _list_column(column: pa.Array) -> list[Hashable]:
