@@ -9,7 +9,7 @@ import pyarrow as pa
 
 import tiltpy as tilt
 from tiltpy.codegen import jit
-from tiltpy.codegen.machine_code import Drivers, MachineCode
+from tiltpy.codegen.machine_code import NEVER, Drivers, LoadedCode, MachineCode
 from tiltpy.loops.nodes import LoopKernel
 
 STRIDED = """
@@ -90,3 +90,17 @@ def test_kernels_of_many_long_windows_are_compiled() -> None:
     rows = pa.table({"time": times, "x": times % 1009 / 8.0})
     found = query.run(x=rows, workers=1)["o49"].to_arrow()["o49"].to_numpy()
     assert found[[0, 500, 19_999]].tolist() == [0.0, 62.5, 126.0]
+
+
+def test_a_call_keeps_its_code() -> None:
+    """Two threads that load a routine first load it twice, and only one stays known."""
+    code = LoadedCode(jit.compile_object(LoopKernel((), (), ())))
+    engine = weakref.ref(code._engine)
+    call = code.call
+    del code
+    gc.collect()
+    assert engine() is not None
+    call(0, NEVER)
+    del call
+    gc.collect()
+    assert engine() is None

@@ -104,6 +104,8 @@ class LoadedCode:
         self._engine = _load(code.code)
         self.address: int = self._engine.get_function_address("kernel")
         self.call: Callable[[int, int], object] = _CALL(self.address)
+        # Who calls it may hold nothing else of this code, which would go meanwhile.
+        vars(self.call)["engine"] = self._engine
 
 
 class MachineCode(LoadedCode):
