@@ -275,15 +275,13 @@ class KeyedPart:
     def find_done(self, output: OutputProgress) -> int:
         """Find up to when an output does not need inputs without keys any more.
 
-        A key is computed as far as its domain goes, which is that of its own rows once
-        those inputs have ended.
+        A key is done as far as its domain goes. What is behind that is computed again
+        once a row makes it longer.
         """
-        ends = [
-            source.bounds[1]
-            for name, source in self._others.items()
-            if name in output.reach and source.bounds is not None
-        ]
-        return min(output.done, max(ends, default=output.done))
+        if not output.reach.keys() & self._others.keys():
+            return output.done
+        progress = self.state.outputs[output.definition.name]
+        return min(output.done, progress.find_least_done())
 
     def find_broadcast(self, output: OutputProgress, rows: int) -> int:
         """Find up to when each key sees so many more rows of inputs without keys."""

@@ -202,6 +202,10 @@ class KeyProgress:
         """List the keys of which anything may come."""
         return np.flatnonzero(self._live)
 
+    def find_least_done(self) -> int:
+        """Find up to when all keys are done of which anything may come."""
+        return int(self._done[self._live].min(initial=LATEST))
+
     def stand_still(self) -> OutputRange:
         """Make the range of a clock that does not go on: nothing is computed."""
         return OutputRange(EMPTY, self.clock, -ENDLESS, final=False)
@@ -404,10 +408,12 @@ class KeyProgress:
         if looks_behind:
             due = np.where(high < ends + step, ends + step, due)
         later = settled if self.end is not None else ends
-        if not traits.steady:
-            busy = changes.in_reach | (not traits.sparse)
-            later = np.where(busy, EARLIEST, NEVER)
-        return np.where(ends > plan.limit, later, due)
+        if traits.steady:
+            return np.where(ends > plan.limit, later, due)
+        due = np.where(ends > plan.limit, NEVER, due)
+        # What has no keys may change any cell, and make the domain longer.
+        busy = changes.in_reach | (not traits.sparse)
+        return np.where(busy, EARLIEST, due)
 
     def _find_last_reach(self, edges: RowEdges) -> Times:
         """Find the times from which on no cell sees a row of the keys."""
@@ -423,7 +429,9 @@ class KeyProgress:
             return np.full(len(codes), LATEST)
         horizon = floor_to(tdom, self._done[codes])
         if self.traits.apart and points:
-            return np.where(self._live[codes], horizon, LATEST)
+            # Rows tell the last cell from an empty one, which would go on.
+            kept = 0 if self.traits.sparse else tdom.precision
+            return np.where(self._live[codes], horizon - kept, LATEST)
         back: int | Times = self.reach[name].back.ticks
         if self.resumed_reach is not None:
             resumed = self.resumed_reach[name].back.ticks
@@ -435,6 +443,4 @@ class KeyProgress:
         """Count the rows of an input that a key needs from before its horizon."""
         if self.finished or name not in self.reach:
             return 0
-        # One tells the last cell from an empty one, which would go on.
-        least = int(self.traits.apart and not self.traits.sparse)
-        return max(least, last_rows(name, self.reach, self.resumed_reach or {}))
+        return last_rows(name, self.reach, self.resumed_reach or {})
