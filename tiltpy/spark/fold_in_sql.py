@@ -2,8 +2,9 @@
 
 One `groupBy` by key and pane makes the states of `plan.partial_panes`. Rows that
 contribute to no state say only where their key begins and ends: they are one group of
-their key, whose pane is null. A state is valid from the first row of its group to the
-last: both lie in one pane.
+their key, of `NO_PANE`. A state is valid from the first row of its group to the last:
+both lie in one pane. Rows that are no events are a group of null, and dropped with it:
+Spark would filter rows before it reads them by a task for each core.
 
     k0, start, end, tilt_state0, ...
 
@@ -29,6 +30,8 @@ from tiltpy.types import BOOL, MAX_TIME, Scalar
 LONGEST_PANE = 1 << 60
 """Ticks of a pane, at most: sums of two times fit into 64 bits."""
 STAMP, PANE = "tilt_stamp", "tilt_pane"
+NO_PANE = 1 - (1 << 63)
+"""That of rows that contribute to no state: Spark looks nulls up in a slower map."""
 LOW_HALF = (1 << 32) - 1
 HAS_NAN, HAS_MINUS_ZERO, HAS_ZERO = 1, 2, 4
 """Bits that say what is among floats."""
@@ -64,7 +67,7 @@ def fold_in_sql(
         *(part.alias(name) for name, part in parts.items()),
     )
     low, high, *fields = schema
-    return folded.select(
+    return folded.where("first IS NOT NULL").select(
         *source.keys,
         sql.expr(_spans(low.name, high.name)),
         *(
@@ -83,13 +86,13 @@ def _spans(low: str, high: str) -> str:
         f"struct({first} - 1 AS {low}, {last} AS {high})"
         for first, last in (("first", "first"), ("last", "last"), ("first", "last"))
     )
-    return f"inline(if({PANE} IS NULL, array({first}, {last}), array({whole})))"
+    return f"inline(if({PANE} = {NO_PANE}, array({first}, {last}), array({whole})))"
 
 
 def _rows(
     split: PartialPanes, source: NumberedInput, elements: ElementColumns
 ) -> DataFrame:
-    """Select the events with their keys, stamps and panes, and the payload."""
+    """Select the rows with their keys and payload; the events' stamps and panes."""
     tdom, (name,) = split.tdom, source.source.choice.times
     if tdom.precision > LONGEST_PANE:
         raise Misfit("a pane is too long for sums of times")
@@ -105,13 +108,16 @@ def _rows(
     )
     if stamp is None:
         raise Misfit(f"the stamps of ~{source.name} are finer than a tick")
-    # Those of rows that are no events are looked at as well: they may have an error.
-    rows = source.rows().where(sql.expr(source.is_event) | stamp.isNull())
+    if source.source.payload_name is not None:
+        # Those of rows that are no events are looked at first: they may have an error.
+        stamp = sql.when(stamp.isNotNull() & sql.expr(source.is_event), stamp)
     # Only whether panes are the same matters: none has to begin where ours does.
     place = f"({STAMP} - {tdom.offset + 1})"
     pane = sql.expr(f"{place} - pmod({place}, {tdom.precision})")
     contributes = elements.contributes(split.reductions)
-    return rows.select("*", stamp.alias(STAMP), sql.when(contributes, pane).alias(PANE))
+    pane = sql.when(contributes, pane).otherwise(NO_PANE)
+    pane = sql.when(sql.col(STAMP).isNotNull(), pane)
+    return source.rows().select("*", stamp.alias(STAMP), pane.alias(PANE))
 
 
 def _state(node: Reduce, elements: ElementColumns, name: str) -> StateColumns:
