@@ -262,15 +262,56 @@ output ~out
         )
 
 
-def test_a_row_without_a_value_may_not_lack_a_time(spark: SparkSession) -> None:
+COUNT = """input x by k : i32 time ts point
+w = TDom(-∞, ∞, 5)
+~out[w] = count(v for v in ~x[w-5 : w] if v > 1)
+output ~out
+"""
+FIRST = COUNT.replace("count(v for v in ~x[w-5 : w] if v > 1)", "first(~x[w-5 : w])")
+
+
+@pytest.mark.parametrize("query", [COUNT, FIRST])
+def test_a_row_without_a_value_may_not_lack_a_time(
+    spark: SparkSession, query: str
+) -> None:
     frame = spark.createDataFrame([(1, None, None), (1, 2, 3)], "k int, ts long, x int")
-    query = "input x by k : i32 time ts point\nw = TDom(-∞, ∞, 5)\n"
-    query += "~out[w] = count(v for v in ~x[w-5 : w] if v > 1)\noutput ~out\n"
     with pytest.raises(PySparkException, match="input 'x', column 'ts': the time is"):
         frame.transform(tilt_transform(query)).collect()
+    if query == FIRST:
+        return
     far = frame.where("x = 3").withColumn("ts", sql.lit(-(2**62)))
     with pytest.raises(PySparkException, match="a time is too far from 0"):
         far.transform(tilt_transform(query)).collect()
+
+
+@pytest.mark.parametrize("query", [COUNT, FIRST])
+def test_rows_without_a_value_bound_no_key(spark: SparkSession, query: str) -> None:
+    x = pa.array([None, 1, 7, 1, None, None], pa.int32())
+    rows = pa.table({"k": [1, 1, 1, 1, 1, 2], "ts": [-40, 3, 11, 33, 99, 5], "x": x})
+    check(spark, query, rows, folded_by_spark=query == COUNT)
+
+
+@pytest.mark.parametrize("query", [COUNT, FIRST])
+@pytest.mark.parametrize("names", [("from", "b", "c"), ("a.b", "c`d", "e f")])
+def test_columns_may_have_any_names(
+    spark: SparkSession, query: str, names: tuple[str, str, str]
+) -> None:
+    rows = pa.table({"k": [1, 1, 2], "ts": [2, 9, 4], "x": pa.array([7, 0, 3], "i4")})
+    key, time, value = names
+    renamed = spark.createDataFrame(rows.rename_columns(names).select([2, 0, 1]))
+    bound = tilt.bind(renamed, by=key, time=time, column=value)
+    query = query.replace(" time ts", "")
+    left = apply(query, {"x": bound}).toArrow()
+    local = tilt.bind(rows.rename_columns(names), by=key, time=time, column=value)
+    meant = tilt.parse(query).run(x=local).to_arrow().cast(left.schema)
+    assert sorted(map(repr, left.to_pylist())) == sorted(map(repr, meant.to_pylist()))
+
+
+def test_a_key_may_be_a_value_as_well(spark: SparkSession) -> None:
+    query = FIRST.replace(": i32 time", ": {k: i32} time")
+    query = query.replace("~x[w-5 : w]", "~x[w-5 : w].k")
+    rows = pa.table({"k": pa.array([1, 1, 2], pa.int32()), "ts": [2, 9, 4]})
+    check(spark, query, rows, folded_by_spark=False)
 
 
 @pytest.mark.parametrize(

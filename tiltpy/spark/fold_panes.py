@@ -5,7 +5,7 @@ tasks of ours do. A frame of states has the keys and the columns of the states (
 ...).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 import pyarrow as pa
@@ -23,6 +23,7 @@ from tiltpy.runtime.results.output_table import OutputTable
 from tiltpy.spark.fold_in_sql import fold_in_sql
 from tiltpy.spark.row_states import RowStates
 from tiltpy.spark.shuffle_rows import NumberedInput
+from tiltpy.spark.sources import null_time
 from tiltpy.spark.spill import collect_tables
 from tiltpy.spark.types import spark_schema
 from tiltpy.spark.worker import run_keys
@@ -83,10 +84,11 @@ def fold_panes(
             stamp=stamp,
             request=Request(),
         )
-        rows = source.rows()
-        keys = [rows.schema[key] for key in source.keys]
+        rows, names = source.rows_as_named()
+        kinds = map(source.source.kind, source.source.declared.keys)
+        keys = map(spark.StructField, source.keys, kinds)
         folded = rows.mapInArrow(
-            fold_worker(folding, row_states), spark.StructType([*keys, *fields])
+            fold_worker(folding, names, row_states), spark.StructType([*keys, *fields])
         )
         return folded, merging
 
@@ -138,17 +140,32 @@ def _add_row_columns(
 
 
 def fold_worker(
-    task: SparkTask, row_states: RowStates | None
+    task: SparkTask, columns: Mapping[str, str], row_states: RowStates | None
 ) -> Callable[[Batches], Batches]:
-    """Make a worker that folds as many rows at a time as a task holds."""
+    """Make a worker that folds as many rows at a time as a task holds.
+
+    `columns` are those of the batches, by our names for them.
+    """
 
     def states(batches: Batches) -> Batches:
         for table in collect_tables(batches, task.memory):
-            rows = table if row_states is None else row_states.number_rows(table)
+            rows = table.select(list(columns.values())).rename_columns(list(columns))
+            _refuse_null_times(task, rows)
+            if row_states is not None:
+                rows = row_states.number_rows(rows)
             if rows.num_rows:
                 yield from _fold(task, rows, row_states)
 
     return spare_old_objects(states)
+
+
+def _refuse_null_times(task: SparkTask, rows: pa.Table) -> None:
+    """Refuse rows without a time, be they events or not."""
+    (columns,) = task.inputs
+    assert columns.time is not None, "an input of points"
+    slot = columns.slots[columns.schema.names.index(columns.time)]
+    if rows.column(slot).null_count:
+        raise null_time(columns.name, columns.time)
 
 
 def _fold(task: SparkTask, table: pa.Table, row_states: RowStates | None) -> Batches:

@@ -51,6 +51,12 @@ class NumberedInput:
         return f"c{self.number}_{self.source.columns.index(name)}"
 
     @property
+    def columns(self) -> dict[str, str]:
+        """The frame's columns by our names: the keys' and the slots."""
+        keys = zip(self.keys, self.source.declared.keys, strict=True)
+        return {**dict(keys), **self.slots}
+
+    @property
     def is_event(self) -> str:
         """The condition of rows that are events: their value or struct is not null."""
         name = self.source.payload_name
@@ -78,14 +84,32 @@ class NumberedInput:
             f"{self.is_event} AS there",
         )
 
+    def rows_as_named(self) -> tuple[DataFrame, dict[str, str]]:
+        """Select the rows, and find their columns by our names for them.
+
+        They have the frame's names where these need no quotes and no key is a float:
+        to rename columns Spark copies each row once more. Times may be null then.
+        """
+        columns, frame = self.columns, self.source.frame
+        kinds = map(self.source.kind, self.source.declared.keys)
+        named = all(name.isascii() and name.isidentifier() for name in columns.values())
+        if not named or any(map(_is_float, kinds)):
+            return self.rows(), {slot: slot for slot in columns}
+        used = set(columns.values())
+        return frame.select(*(n for n in frame.columns if n in used)), columns
+
     def _key_columns(self) -> list[Column]:
         columns = []
         for slot, name in zip(self.keys, self.source.declared.keys, strict=True):
             column = self.source.column_of(name)
-            if isinstance(self.source.kind(name), spark.FloatType | spark.DoubleType):
+            if _is_float(self.source.kind(name)):
                 column = canonicalize_floats(column)
             columns.append(column.alias(slot))
         return columns
+
+
+def _is_float(kind: spark.DataType) -> bool:
+    return isinstance(kind, spark.FloatType | spark.DoubleType)
 
 
 def key_names(count: int) -> list[str]:

@@ -74,13 +74,14 @@ class SparkSource:
         column = sql.col(quote_name(name))
         if name not in self.choice.times:
             return column
-        message = DataError(
-            "the time is null; fill it in, or drop the row",
-            input=self.declared.name,
-            column=name,
-        )
-        refused = sql.raise_error(sql.lit(str(message)))
+        refused = sql.raise_error(sql.lit(str(null_time(self.declared.name, name))))
         return sql.coalesce(column, refused.cast(self.kind(name).simpleString()))
+
+
+def null_time(name: str, column: str) -> DataError:
+    """Make the error of a row of an input that has no time."""
+    message = "the time is null; fill it in, or drop the row"
+    return DataError(message, input=name, column=column)
 
 
 def quote_name(name: str) -> str:
