@@ -1,6 +1,7 @@
 """A session of Spark for programs that have none: on a Java that is found; quiet."""
 
 import os
+import socket
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -25,10 +26,11 @@ again for each row that it adds, and rows take twice as long to come to Python."
 ON_THIS_MACHINE = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
+    "spark.python.unix.domain.socket.enabled": str(hasattr(socket, "AF_UNIX")).lower(),
     "spark.sql.shuffle.partitions": str(max(8, 2 * (os.cpu_count() or 1))),
 }
-"""For a session that stays here: nobody asks for the machine's name, and not each of
-few rows has a partition of its own."""
+"""For a session that stays here: nobody asks for the machine's name, rows come to
+Python without the network, and not each of few rows has a partition of its own."""
 
 
 @contextmanager
