@@ -40,12 +40,17 @@ KEYS = {
 }
 
 
-def parse(query: str, keys: str = "k", *, least: int = 1) -> tilt.CompiledQuery:
-    """Parse a query over point events whose few rows are pre-aggregated."""
+def parse(
+    query: str, keys: str = "k", *, least: int = 1, entries: int = 1 << 20
+) -> tilt.CompiledQuery:
+    """Parse a query over point events whose few rows are pre-aggregated.
+
+    There may be so many `entries` for each row.
+    """
     head = f"unit s\ninput x by {keys} : f64 time ts point\nw = TDom(-∞, ∞, 1m)\n"
     outputs = "output ~out, ~other" if "~other" in query else "output ~out"
     folds = PreaggregationCosts(
-        least_rows=least, entries_per_row=1 << 20, merges_per_row=1 << 20
+        least_rows=least, entries_per_row=entries, merges_per_row=1 << 20
     )
     costs = Costs(preaggregation=folds, spans=SPANS)
     options = CompileOptions(costs=costs)
@@ -129,6 +134,22 @@ def test_keys_of_any_type(kind: str, nulls: bool, folds: list[bool]) -> None:
     expected = in_order([compiled.run(x=table)["out"].to_arrow()])
     assert in_order(results).equals(expected)
     assert all(folds)
+
+
+@pytest.mark.parametrize("entries", [1, 2, 3, 4, 6, 8])
+def test_outputs_may_number_the_same_keys_in_other_ways(entries: int) -> None:
+    """Integers stand for themselves where the output has room for a state of each."""
+    table = make_rows(pa.array([40, 52]))
+    compiled = parse(
+        """~out[w] = count(~x[w-1m : w])
+        ~other[w] = { n = min(~x[w-1m : w]), m = max(~x[w-20s : w]) }""",
+        entries=entries,
+    )
+    expected = compiled.run(x=table)
+    results = list(compiled.stream(x=cut(table, 300), memory="200kB"))
+    for name in expected:
+        parts = [result[name].to_arrow() for result in results]
+        assert in_order(parts).equals(in_order([expected[name].to_arrow()]))
 
 
 @pytest.mark.parametrize("least", [1, 1 << 30])

@@ -211,12 +211,13 @@ class CellPart:
             self.group, rows, self.request, self.options, are_parts=True
         ).run(workers)
         first = next(iter(run.folded.values()))
-        numbers, total = first.present, first.matrices.keys.count
-        keys = Keys(run.names, first.matrices.keys.columns(numbers))
+        keys = Keys(run.names, first.matrices.keys.columns(first.present))
         known = self._note(keys, lambda: first.events.starts, first.cell_ends)
         snapshots = {}
         for name, aggregate in run.folded.items():
-            starts = np.zeros(total, np.int64)
+            # All have these keys, in this order, but each by numbers of its own.
+            numbers = aggregate.present
+            starts = np.zeros(aggregate.matrices.keys.count, np.int64)
             starts[numbers] = known.starts[name]
             blocks = aggregate.with_domains(starts, self._behind(name)).snapshots()
             snapshots[name] = _join_blocks(blocks, numbers, self.group.types[name])
