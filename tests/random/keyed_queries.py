@@ -31,7 +31,7 @@ from tiltpy.interpreter.keys import ByKey, Key, interpret_by_key
 from tiltpy.ir.cuts import reads
 from tiltpy.ir.keys import keys_of
 from tiltpy.ir.nodes import Query
-from tiltpy.lifetimes import FixedDuration, Interval, Lifetime
+from tiltpy.lifetimes import FixedDuration, Interval, Lifetime, Point
 from tiltpy.types import Struct
 
 KEY_SETS = (("key",), ("key",), ("key",), ("part", "site"), ("part", "site"), ("site",))
@@ -175,6 +175,8 @@ def random_fold_case(seed: int) -> KeyedCase:
     declared = replace(declared, keys=names, lifetime=None)
     types = tuple(random.choice(family.types) for family in families.values())
     in_column = isinstance(declared.type, Struct) and random.random() < 0.2
+    if random.random() < 0.3:
+        lifetime = Point()
     one = KeyedInput(declared, lifetime, tuple(rows), types, None, in_column)
     query = replace(case.query, inputs=(declared,))
     return KeyedCase(query, {"x": one}, case.start, case.end, {}, families)
@@ -238,7 +240,7 @@ def _key_sets(random: Random, query: Query) -> dict[str, tuple[str, ...]]:
     while not any(sets.values()):
         for group in _that_meet(query):
             keys = random.choice(KEY_SETS)
-            for name in group:
+            for name in sorted(group):
                 sets[name] = keys if random.random() < 0.75 else ()
     return sets
 
