@@ -11,6 +11,7 @@ import numpy as np
 
 from tiltpy.calendars import round_up
 from tiltpy.engines.keyed_engine import KeyedEngine, KeyedEvaluation, announce
+from tiltpy.engines.part_without_rows import PartWithoutRows
 from tiltpy.lean_dataclass import record
 from tiltpy.passes.pipeline import optimize
 from tiltpy.passes.streamed_keys import find_key_traits
@@ -45,7 +46,7 @@ from tiltpy.runtime.preaggregation.finalize import PaneSnapshots
 from tiltpy.runtime.preaggregation.run import DirectFolds, FoldKernels, only_input
 from tiltpy.runtime.preaggregation.time_ordered_rows import read_in_time_order
 from tiltpy.runtime.results.key_columns import KeySnapshots
-from tiltpy.types import ENDLESS, Type
+from tiltpy.types import Type
 
 
 def has_own_rows(
@@ -117,10 +118,11 @@ class MadeCells:
     strings: Strings
 
 
-class CellPart:
-    """Outputs by key, of which `has_own_rows` holds."""
+class CellPart(PartWithoutRows):
+    """Outputs by key, of which `has_own_rows` holds.
 
-    needs_all_keys = False
+    No key has a snapshot without a row, and rows wait unread.
+    """
 
     def __init__(
         self,
@@ -335,26 +337,6 @@ class CellPart:
             rows = rows.keep(stays)
         self._done[name][known.codes] = done
         return rows
-
-    def count_keys(self) -> int:
-        """Return one: none has a snapshot without a row."""
-        return 1
-
-    def absorb(self) -> None:
-        """Leave rows as they are until something can be computed."""
-
-    def find_done(self, output: OutputProgress) -> int:
-        """Find up to when an output does not need inputs without keys: it has none."""
-        return output.done
-
-    def find_broadcast(self, output: OutputProgress, rows: int) -> int:
-        """Find up to when keys see so many rows of inputs without keys: always."""
-        del output, rows
-        return ENDLESS
-
-    def held_rows(self) -> Mapping[str, int]:
-        """Count the rows that wait in a state: there is none."""
-        return {}
 
     def nothing(self) -> KeyedEvaluation:
         """Make an evaluation in which nothing is complete."""

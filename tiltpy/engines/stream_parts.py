@@ -13,6 +13,7 @@ from tiltpy.engines.keyed_engine import (
     Rows,
     receive,
 )
+from tiltpy.engines.part_without_rows import PartWithoutRows
 from tiltpy.ir.nodes import Query
 from tiltpy.passes.resolve_boundaries import resolve_boundaries
 from tiltpy.passes.streamed_keys import (
@@ -96,10 +97,9 @@ def _list_dense(query: Query, signature: Signature) -> list[int]:
     ]
 
 
-class UnkeyedPart:
+class UnkeyedPart(PartWithoutRows):
     """Outputs without keys."""
 
-    needs_all_keys = False
     keeps_states = False
     """True where states are kept even if no output looks back."""
     make_engine: type[Engine] = Engine
@@ -152,26 +152,6 @@ class UnkeyedPart:
         evaluation = self.engine.evaluate(ranges, rows, self.state)
         self.state = evaluation.state
         return evaluation
-
-    def count_keys(self) -> int:
-        """Count the keys so far: the one of all that have none."""
-        return 1
-
-    def absorb(self) -> None:
-        """Take rows that came where nothing can be computed yet."""
-
-    def find_done(self, output: OutputProgress) -> int:
-        """Find up to when an output does not need inputs without keys any more."""
-        return output.done
-
-    def find_broadcast(self, output: OutputProgress, rows: int) -> int:
-        """Find up to when each key sees so many more rows of inputs without keys."""
-        del output, rows
-        return ENDLESS
-
-    def held_rows(self) -> Mapping[str, int]:
-        """Count the rows that wait in the state, by input."""
-        return {}
 
     def nothing(self) -> Evaluation:
         """Make an evaluation in which nothing is complete."""

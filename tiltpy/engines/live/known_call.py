@@ -138,7 +138,7 @@ class OutputReader:
         self.may_have_others = may_have_others
         self.owns_rows = owns_rows
         self.values: list[Array] = []
-        """Where the call writes its payload, if that is never null."""
+        """The arrays that the call writes its payload to, if that is never null."""
         self._serves = False
         self._version = -1
 

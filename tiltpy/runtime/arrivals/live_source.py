@@ -69,7 +69,8 @@ class LiveSource:
         self._settled_rows: list[pa.Table] = []
         """Those that outputs have had since they were asked for, if they are."""
         self._store: ArrivalStore | None = None
-        """Where rows wait, and those in order are written; None if they wait here."""
+        """The memory that rows in order are written to and wait in; None if they wait
+        here."""
         self._reader: ArrivalReader | None = None
         self.is_settled = False
         """True once the schema of its frames is known."""

@@ -118,7 +118,7 @@ class RangeFormulas:
 
 
 NUMBERS = 5
-"""How many numbers of an output formulas say."""
+"""The number of results that the formulas of an output have."""
 
 
 def _numbers_of(output: SweepOutput) -> tuple[Any, ...]:

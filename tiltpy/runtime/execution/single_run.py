@@ -104,7 +104,7 @@ class RangeCall:
         self.most_rows = call.most_rows
         self._tdoms = tdoms
         self.formulas: RangeFormulas | None = None
-        """What says what it covers, once that has been traced."""
+        """The formulas of what the call covers, once they have been traced."""
         self._is_known = False
         """True once the form has come."""
 

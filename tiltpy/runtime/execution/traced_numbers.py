@@ -283,7 +283,7 @@ class TracedArray:
         self.text = text
         self.array = array
         self.stop = stop
-        """How many items it has, where what `text` names has more."""
+        """The number of its items, where the array that `text` names has more."""
         self.itemsize = array.itemsize
 
     def __getitem__(self, item: Operand) -> Any:

@@ -23,7 +23,7 @@ SHARED_ROWS = 1 << 11
 room would be other memory each time, which is in no cache."""
 TICK_BYTES = 8
 _SPARE_TIMES = np.empty(SHARED_ROWS, np.int64), np.empty(SHARED_ROWS, np.int64)
-"""Where times are written that nobody stores: they follow from the number of a row."""
+"""Memory for times that are not stored: they follow from the number of a row."""
 SHARE_MOVED = 16
 """So many times as many rows that come make those that are moved few."""
 

@@ -54,8 +54,8 @@ class GrowingRows:
         self._last: int | None = None
         """The start of the last row of all, if some wait."""
         self._written: tuple[int, TimeLayout, int] | None = None
-        """How many rows were written behind all others, the layout of all together, and
-        the last start."""
+        """The number of rows that were written behind all others, the layout of all
+        together, and the last start."""
 
     def replace(self, rows: SnapshotBuffer) -> None:
         """Hold other rows instead."""

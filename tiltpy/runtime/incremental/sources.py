@@ -7,6 +7,7 @@ long they hold, and rows with one stamp are put into their tie order together.
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -239,6 +240,15 @@ class _RowSource:
         """Have the rows of batches read together, in order of time."""
         tables = [batch.table for batch in batches]
         table = tables[0] if len(tables) == 1 else pa.concat_tables(tables)
+        return self._read_table(batches, table, read)
+
+    def _read_table(
+        self,
+        batches: Sequence[RowBatch],
+        table: pa.Table,
+        read: Callable[[InputBinding], T],
+    ) -> T:
+        """Have rows of batches read; an error says where they are in all rows."""
         try:
             return read(replace(self.binding, frame=table))
         except DataError as error:
@@ -335,17 +345,14 @@ class _RowSource:
             return self.nothing
         if self.declared.keys:
             next_stamp = None
-        try:
-            bound = replace(self.binding, frame=table)
-            return ingest(
-                self.declared,
-                bound,
-                unit=self._unit,
-                next_stamp=next_stamp,
-                refuse=self.disorder,
-            )
-        except DataError as error:
-            raise self._placed(batches, error) from None
+        read = partial(
+            ingest,
+            self.declared,
+            unit=self._unit,
+            next_stamp=next_stamp,
+            refuse=self.disorder,
+        )
+        return self._read_table(batches, table, read)
 
     def disorder(self, column: pa.Array) -> DataError:
         """Make the error of stamps that are not in order."""

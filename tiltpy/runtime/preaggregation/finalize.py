@@ -81,7 +81,7 @@ class PaneAggregate:
         self.type = type
         self.request = request
         self.starts = starts
-        """Where the domain of each key starts, if other rows than these decide."""
+        """The start of the domain of each key, if other rows than these decide it."""
         self.behind = 0
         """The cells that a domain has behind the last one with an event."""
         self.scratch = ThreadScratch()
