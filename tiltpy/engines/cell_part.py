@@ -275,7 +275,7 @@ class CellPart(PartWithoutRows):
             )
         )
         keys = Keys(known.names, columns)
-        codes = known.encode(source, keys)
+        codes = known.encode(source, columns)
         is_known = codes < before
         start, _ = self.request.limits(self.tdom)
         begins = np.full(len(codes), start or 0)

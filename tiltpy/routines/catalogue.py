@@ -135,6 +135,20 @@ The arrays of rows and runs as above. The starts of the rows in order, their slo
 bits), and two arrays like these, for copies: there is an entry in front of both starts,
 and `SPARE` behind all four. For scratch, twice an entry for each run and one more.
 """
+CODE_NUMBERS = Routine("codes of numbers")
+"""The code of each number of 64 bits: how many others came before it.
+
+How many numbers there are; the slots of the table; how many numbers are known, written
+back. The numbers; the table (32 bits, zero where a slot is free), with twice as many
+slots as numbers that may be known; the known ones by code, behind an entry that is not
+used; where the codes go.
+"""
+CODE_TEXTS = Routine("codes of texts")
+"""The code of each text, likewise.
+
+Numbers as for numbers. Where each text begins and the last one ends, and their bytes;
+the table; such offsets and bytes of the known ones; where the codes go.
+"""
 DIGIT_BITS = 11
 """Of the digits of a radix sort: as many places as the second cache has lines for."""
 MOST_DIGITS = 5

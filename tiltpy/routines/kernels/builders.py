@@ -6,6 +6,7 @@ from functools import partial
 from tiltpy.loops.nodes import LoopKernel
 from tiltpy.routines.kernels.append_to_runs import build_append
 from tiltpy.routines.kernels.close_keys import build_close
+from tiltpy.routines.kernels.code_keys import build_number_codes, build_text_codes
 from tiltpy.routines.kernels.count_inversions import build_inversions
 from tiltpy.routines.kernels.cut_by_key import build_cut_by_key
 from tiltpy.routines.kernels.cut_heads import build_release
@@ -42,6 +43,8 @@ BUILDERS: Mapping[str, Callable[[], LoopKernel]] = {
     "64 bits taken in order": partial(build_gather, I64),
     "rows appended to runs": build_append,
     "heads of runs": build_release,
+    "codes of numbers": build_number_codes,
+    "codes of texts": build_text_codes,
     "inversions": build_inversions,
     "numbers sorted by digits": build_sort,
     "times searched in slices, left": partial(build_search, right=False),

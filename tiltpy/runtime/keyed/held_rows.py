@@ -117,15 +117,16 @@ class HeldRows:
             if isinstance(batch, UngroupedRows):
                 self.points &= batch.lifetime.is_point
                 self.before = batch.before
-                codes = self.keys.encode_rows(self.name, batch.keys)
+                codes = self.keys.encode(self.name, batch.keys)
                 self._fresh.append((codes, batch))
                 continue
             if batch.firsts is not None:
                 keys, stamps = batch.firsts
-                self._heads.append((self.keys.encode(self.name, keys), stamps))
+                self._heads.append((self.keys.encode(self.name, keys.columns), stamps))
             if batch.keys is None or batch.groups is None or not batch.buffer.n:
                 continue
-            groups, codes = batch.groups, self.keys.encode(self.name, batch.keys)
+            groups = batch.groups
+            codes = self.keys.encode(self.name, batch.keys.columns)
             self.points &= groups.buffer.points
             self.before = groups.buffer.before
             rows = KeyedSnapshots(

@@ -233,7 +233,7 @@ class _PartFolds:
         if entries * self.costs.rows_per_key > self.rows + rows.buffer.n:
             raise Misfit(f"~{self.declared.name} has many keys in each part")
         keys = _select_keys(rows, matrices.keys, aggregate.present)
-        codes = self.known.encode(self.declared.name, keys)
+        codes = self.known.encode(self.declared.name, keys.columns)
         if output.has_new(codes):  # to find their first rows takes a pass
             output.note(codes, aggregate.events.starts)
         size = len(panes) * matrices.keys.count
