@@ -60,7 +60,7 @@ class DueTimes:
         """List the keys that are due at a time, or before."""
         if len(self._times) <= LEAST_LISTED:
             return (self._times <= time).nonzero()[0]
-        if time > self._limit:
+        if time > self._limit or len(self._listed) > 2 * self._most_listed:
             self._look_through(time)
         times = self._times[self._listed]
         due = self._listed[times <= time]
@@ -71,12 +71,24 @@ class DueTimes:
         return due
 
     def _look_through(self, time: int) -> None:
-        """List the keys apart that are due soonest, all that are due at `time` too."""
+        """List the keys apart that are due soonest, all that are due at `time` too.
+
+        Of many that are due together, none if that is later: they would all be looked
+        through until then.
+        """
         some = (self._times < NEVER).nonzero()[0]
-        times = self._times[some]
-        most = max(LEAST_LISTED, len(self._times) // SHARE)
-        limit = NEVER if len(some) <= most else int(np.partition(times, most)[most])
+        times, most = self._times[some], self._most_listed
+        limit = NEVER - 1
+        if len(some) > most:
+            limit = int(np.partition(times, most)[most])
+            if np.count_nonzero(times <= limit) > 2 * most:
+                limit -= 1
         self._limit = max(limit, time)
         self._is_listed[self._listed] = False
         self._listed = some[times <= self._limit]
         self._is_listed[self._listed] = True
+
+    @property
+    def _most_listed(self) -> int:
+        """The keys that are listed apart at most, but for twice as many by and by."""
+        return max(LEAST_LISTED, len(self._times) // SHARE)
