@@ -327,6 +327,33 @@ def test_too_many_keys_are_grouped() -> None:
         both(COUNT, frame, per_row=4)
 
 
+@pytest.mark.parametrize("kind", ["text", "dictionary", "apart", "pairs"])
+def test_keys_may_be_more_than_a_sample_has_rows(kind: str) -> None:
+    """What counts is whether a sample shows as many as the most that have states."""
+    numbers = np.random.default_rng(3).integers(0, 300, 9000)
+    texts = pa.array([f"k{number:03}" for number in numbers])
+    columns = {
+        "text": [texts],
+        "dictionary": [texts.dictionary_encode()],
+        "apart": [pa.array(numbers * 1_000_003)],
+        "pairs": [texts, pa.array(numbers * 1_000_003)],
+    }[kind]
+    names = [f"k{place}" for place in range(len(columns))]
+    frame = pa.table(
+        [*columns, np.arange(1, 9001), np.ones(9000, np.int32)], [*names, "ts", "x"]
+    )
+    text = COUNT.replace("by k", f"by {', '.join(names)}")
+    query = tilt.parse(text).query
+    costs = PreaggregationCosts(sampled_rows=16)
+    rows = read_in_time_order(query.inputs[0], InputBinding(frame), query.unit, costs)
+    assert not isinstance(rows, str)
+    keys = rows.keys(400)
+    assert keys is not None
+    assert keys.count == 300
+    assert rows.keys(30) is None
+    assert both(text, frame, sampled=16).num_rows
+
+
 def test_payloads_of_all_kinds() -> None:
     """Times, strings in their order, structs in structs, and a bound at run time."""
     text = """

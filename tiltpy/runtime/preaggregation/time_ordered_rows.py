@@ -5,6 +5,8 @@ codes. That range is taken from a sample of the rows, and from all of them only 
 the sample missed a key.
 """
 
+from math import expm1
+
 import numpy as np
 import pyarrow as pa
 
@@ -77,9 +79,11 @@ class TimeOrderedRows:
             low, high = self._range
             if high - low < most:
                 return _in_range(self._plain, low, high, self.columns[0].type)
-        if self._are_many(min(most, self._sampled)):
-            return None
-        codes = self._codes if self._codes.size <= most else self._narrow_codes
+        codes = self._codes
+        if codes.size > most:
+            if self._are_many(most):
+                return None
+            codes = self._narrow_codes
         return _coded(codes) if codes.size <= most else None
 
     def widen(self) -> None:
@@ -116,12 +120,9 @@ class TimeOrderedRows:
         return np.concatenate([ends, spread, rows - 1 - ends])
 
     def _are_many(self, most: int) -> bool:
-        """Tell whether there may well be more keys than `most`."""
-        first, *others = self.columns
-        is_encoded = not others and pa.types.is_dictionary(first.type)
-        if is_encoded and len(first.dictionary) < most:  # null is a key as well
-            return False
-        return self._distinct > most
+        """Tell whether a sample shows more keys than it would of `most` alike."""
+        rows = 3 * self._sampled
+        return self._distinct > most * -expm1(-rows / most)
 
     @cached_property
     def _distinct(self) -> int:
