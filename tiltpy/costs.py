@@ -285,6 +285,13 @@ class ReadingCosts(_Thresholds):
     counted_codes: int = 1 << 19
     """Codes up to which rows are placed by their counts, in 1/3 to 3/4 of the time of a
     sort (mean by 10,000 keys, not bound), if there are two rows of each."""
+    hash_sample: int = 1 << 12
+    """Rows of a sample that tells whether integers far apart are few."""
+    rows_per_hashed: int = 16
+    """Rows of each distinct integer from which on hashing beats sorting rows."""
+    most_hashed: int = 1 << 17
+    """Distinct integers up to which it does: of more the table is in no cache (14 ns a
+    row for 100,000, 60 for a million; a sort takes 40)."""
     sampled_keys: int = 1 << 15
     """Rows that are sampled to estimate how many keys there are."""
 

@@ -1,9 +1,9 @@
 """Key columns as key codes, in the order of keys.
 
-The code of an integer is its distance from the least one, unless they are sparse. Other
-keys are encoded by Arrow's hashing, and the dictionary is sorted: ascending, strings by
-their UTF-8 bytes, NaN last among floats. Null comes first. All NaNs are one key, and
-both zeros.
+The code of an integer is its distance from the least one, unless they are sparse: then
+it is its rank. Other keys are encoded by Arrow's hashing, and the dictionary is sorted:
+ascending, strings by their UTF-8 bytes, NaN last among floats. Null comes first. All
+NaNs are one key, and both zeros.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,6 +11,7 @@ from functools import reduce
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from tiltpy import arrow_functions as pc
 from tiltpy.costs import DEFAULT_COSTS
@@ -24,9 +25,11 @@ from tiltpy.runtime.arrays.views import bools_of, integers_of, plain_array, valu
 from tiltpy.runtime.arrow.encode_strings import encode_chunks, is_string
 from tiltpy.runtime.arrow.read_frame import payload_array
 from tiltpy.runtime.concurrency.workers import map_portions
+from tiltpy.runtime.ingest.hashed_integers import are_few_distinct, rank_distinct
 from tiltpy.runtime.ingest.packed_sort import Codes, excess_bits, fits_packed
 from tiltpy.types import STRING
 
+COSTS = DEFAULT_COSTS.reading
 Decode = Callable[[Codes], tuple[pa.Array, ...]]
 Restore = Callable[[pa.Array], pa.Array]
 
@@ -152,7 +155,11 @@ def _code_integers(array: pa.Array, restore: Restore) -> KeyCodes:
     unsigned = np.dtype(f"u{dtype.itemsize}")
     values = values_of(plain, dtype).view(unsigned)
     excess = excess_bits(size, len(array))
-    if size > 1 << 64 or (excess and not _favors_sort(values, excess)):
+    sorts = size <= 1 << 64 and (not excess or _favors_sort(values, excess))
+    is_sparse = size > min(COSTS.counted_codes, len(array) // 2)
+    if not shift and is_sparse and (not sorts or are_few_distinct(values)):
+        return _code_sparse(values.view(dtype), restore)
+    if not sorts:
         return _rank_dictionary(plain.dictionary_encode(), restore)
     least = unsigned.type(low % (1 << 8 * dtype.itemsize))
     codes = _subtract_least(values, least, size)
@@ -168,6 +175,16 @@ def _code_integers(array: pa.Array, restore: Restore) -> KeyCodes:
     return KeyCodes(codes, size, decode)
 
 
+def _code_sparse(values: NDArray[np.integer], restore: Restore) -> KeyCodes:
+    """Encode integers far apart by their rank."""
+    codes, distinct_values = rank_distinct(values)
+
+    def decode(numbers: Codes) -> tuple[pa.Array, ...]:
+        return (restore(plain_array(distinct_values[numbers])),)
+
+    return KeyCodes(codes, max(1, len(distinct_values)), decode)
+
+
 def _find_bounds(plain: pa.Array) -> tuple[int | None, int | None]:
     """Find the least and the greatest integer; None where there is none."""
     both = map_portions(lambda rows: pc.min_max(plain[rows]), len(plain))
@@ -181,7 +198,7 @@ def _favors_sort(values: Codes, excess: int) -> bool:
 
     Estimated by a sample, whose keys must differ above the lowest `excess` bits, too.
     """
-    rows = DEFAULT_COSTS.reading.sampled_keys
+    rows = COSTS.sampled_keys
     sample = values[:: max(1, len(values) // rows)]
     keys = len(distinct(sample))
     apart = len(distinct(sample >> values.dtype.type(excess)))

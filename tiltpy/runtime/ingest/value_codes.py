@@ -10,13 +10,19 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tiltpy import arrow_functions as pc
 from tiltpy.array_address import address
 from tiltpy.codegen.machine_code import NEVER
 from tiltpy.routines.catalogue import CODE_NUMBERS, CODE_TEXTS
 from tiltpy.routines.routine import Routine
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array
-from tiltpy.runtime.arrays.views import array_of, bools_of, plain_array, values_of
-from tiltpy.runtime.ingest.key_codes import encode_keys
+from tiltpy.runtime.arrays.views import (
+    array_of,
+    bools_of,
+    integers_of,
+    plain_array,
+    values_of,
+)
 
 BLOCK = 1 << 12
 """Rows that are coded at once: there is room for as many new values."""
@@ -222,11 +228,18 @@ class TextCodes(ValueCodes[pa.Array]):
         if len(self._ranks) != self.count:
             self._sorted += len(codes)
             if self._sorted < self.count:
-                return encode_keys([self.decode(codes)]).codes.astype(np.int64)
-            every = self.decode(np.arange(self.count))
-            self._ranks = encode_keys([every]).codes.astype(np.int64)
+                some, places = np.unique(codes, return_inverse=True)
+                return self._rank(some)[places]
+            self._ranks = self._rank(np.arange(self.count))
             self._sorted = 0
         return self._ranks[codes]
+
+    def _rank(self, codes: I64Array) -> I64Array:
+        """Rank the texts of distinct codes among each other."""
+        ranks = np.empty(len(codes), np.int64)
+        order = integers_of(pc.array_sort_indices(self.decode(codes)))
+        ranks[order] = np.arange(len(codes))
+        return ranks
 
     def _view(self, column: pa.Array) -> pa.Array:
         return column
