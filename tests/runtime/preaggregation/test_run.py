@@ -329,7 +329,7 @@ def test_too_many_keys_are_grouped() -> None:
 
 @pytest.mark.parametrize("kind", ["text", "dictionary", "apart", "pairs"])
 def test_keys_may_be_more_than_a_sample_has_rows(kind: str) -> None:
-    """What counts is whether a sample shows as many as the most that have states."""
+    """A sample is compared with what it would show of the most that have states."""
     numbers = np.random.default_rng(3).integers(0, 300, 9000)
     texts = pa.array([f"k{number:03}" for number in numbers])
     columns = {

@@ -9,6 +9,8 @@
 A slot has the code and one more; zero is none. At most half of the slots have a code.
 """
 
+from functools import reduce
+
 from tiltpy.loops.build import (
     add,
     binary,
@@ -16,6 +18,7 @@ from tiltpy.loops.build import (
     convert,
     eq,
     i64,
+    le,
     load,
     lt,
     mul,
@@ -42,13 +45,13 @@ from tiltpy.types import I64, U8, U32, U64
 
 ROW, SLOT, ENTRY, COUNT = (number(name) for name in ("row", "slot", "entry", "count"))
 VALUE, HASH = Var("value", U64), Var("hash", U64)
-FIRST, SIZE, PLACE, SAME, TOTAL = (
-    number(name) for name in ("first", "size", "place", "same", "total")
+FIRST, SIZE, PLACE, STOP, OTHER, TOTAL = (
+    number(name) for name in ("first", "size", "place", "stop", "other", "total")
 )
 FACTOR = Num(0x9E3779B97F4A7C15, U64)
 """2**64 over the golden ratio, which spreads consecutive numbers."""
-BYTE_FACTOR = Num(0x100000001B3, U64)
-"""The prime of the FNV hash, by which it goes on from byte to byte."""
+WORD = 8
+"""Bytes of a text that are read at once."""
 HALF = Num(1 << 32, U64)
 
 
@@ -91,47 +94,30 @@ def build_text_codes() -> LoopKernel:
     known_data = arguments.array("known data", U8, written=True)
     codes = arguments.array("codes", written=True)
 
-    byte = load(data, add(FIRST, PLACE))
+    there = add(FIRST, PLACE)
+    hash_word = (
+        *_mix(_word(data, there)),
+        Assign(PLACE, add(PLACE, i64(WORD))),
+    )
     hash_byte = (
-        Assign(HASH, mul(add(HASH, convert(byte, U64)), BYTE_FACTOR)),
+        *_mix(convert(load(data, there), U64)),
         Assign(PLACE, add(PLACE, i64(1))),
     )
-    other = load(known_offsets, sub(ENTRY, i64(1)))
-    same_size = eq(sub(load(known_offsets, ENTRY), other), SIZE)
+    known_there = add(OTHER, PLACE)
+    same_word = eq(_word(known_data, known_there), _word(data, there))
+    same_byte = eq(load(known_data, known_there), load(data, there))
     compare: tuple[Stmt, ...] = (
-        Assign(SAME, i64(0)),
-        Branch(
-            lt(i64(0), ENTRY),
-            (
-                Branch(
-                    same_size,
-                    (
-                        Assign(PLACE, i64(0)),
-                        Assign(SAME, i64(1)),
-                        While(
-                            lt(PLACE, select(eq(SAME, i64(1)), SIZE, i64(0))),
-                            (
-                                Assign(
-                                    SAME,
-                                    select(
-                                        eq(load(known_data, add(other, PLACE)), byte),
-                                        i64(1),
-                                        i64(0),
-                                    ),
-                                ),
-                                Assign(PLACE, add(PLACE, i64(1))),
-                            ),
-                        ),
-                    ),
-                ),
-            ),
-        ),
+        Assign(OTHER, load(known_offsets, sub(ENTRY, i64(1)))),
+        Assign(PLACE, i64(0)),
+        Assign(STOP, sub(load(known_offsets, ENTRY), OTHER)),
+        Assign(STOP, select(eq(STOP, SIZE), SIZE, i64(-1))),
+        *_while_same(same_word, WORD),
+        *_while_same(same_byte, 1),
     )
-    probe = While(
-        conj(lt(i64(0), ENTRY), eq(SAME, i64(0))), _go_on(table, slots), compare
-    )
+    look = Branch(lt(i64(0), ENTRY), compare, (Assign(STOP, i64(0)),))
+    probe = While(lt(STOP, i64(0)), (*_go_on(table, slots), look))
     copy = (
-        Store(known_data, add(TOTAL, PLACE), byte),
+        Store(known_data, add(TOTAL, PLACE), load(data, there)),
         Assign(PLACE, add(PLACE, i64(1))),
     )
     note = (
@@ -145,9 +131,10 @@ def build_text_codes() -> LoopKernel:
         Assign(SIZE, sub(load(offsets, add(ROW, i64(1))), FIRST)),
         Assign(HASH, FACTOR),
         Assign(PLACE, i64(0)),
+        While(le(add(PLACE, i64(WORD)), SIZE), hash_word),
         While(lt(PLACE, SIZE), hash_byte),
-        Assign(HASH, mul(add(HASH, binary("//", HASH, HALF)), FACTOR)),
         *_find_slot(table, slots),
+        look,
         probe,
         *_take_code(table, note),
         Store(codes, ROW, sub(ENTRY, i64(1))),
@@ -157,6 +144,32 @@ def build_text_codes() -> LoopKernel:
         For(ROW, i64(0), rows, each),
         arguments.write_back(known, COUNT),
     )
+
+
+def _word(data: Array, first: LExpr) -> LExpr:
+    """Read eight bytes as a number, which LLVM makes one load."""
+    return reduce(
+        add,
+        [
+            mul(convert(load(data, add(first, i64(byte))), U64), Num(256**byte, U64))
+            for byte in range(WORD)
+        ],
+    )
+
+
+def _mix(value: LExpr) -> tuple[Stmt, ...]:
+    """Go on with a hash by a number."""
+    return (
+        Assign(HASH, mul(add(HASH, value), FACTOR)),
+        Assign(HASH, add(HASH, binary("//", HASH, HALF))),
+    )
+
+
+def _while_same(condition: LExpr, size: int) -> tuple[Stmt, ...]:
+    """Go on by so many bytes up to `STOP`, which is -1 where two texts differ."""
+    differs = (Assign(STOP, i64(-1)),)
+    step = (Branch(condition, (Assign(PLACE, add(PLACE, i64(size))),), differs),)
+    return (While(le(add(PLACE, i64(size)), STOP), step),)
 
 
 def _find_slot(table: Array, slots: LExpr) -> tuple[Stmt, ...]:

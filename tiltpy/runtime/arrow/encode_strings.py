@@ -31,8 +31,9 @@ from tiltpy.runtime.arrays.dictionary import (
 )
 from tiltpy.runtime.arrays.pool import allocate
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
-from tiltpy.runtime.arrays.views import validity_of, values_of
+from tiltpy.runtime.arrays.views import bools_of, plain_array, validity_of, values_of
 from tiltpy.runtime.arrow.make_strings import StringMaker
+from tiltpy.runtime.arrow.value_codes import TextCodes
 from tiltpy.runtime.concurrency.workers import map_shared, portions
 from tiltpy.string_predicates import array_of
 from tiltpy.types import STRING
@@ -133,8 +134,18 @@ def _encode_dictionary(strings: pa.Array) -> tuple[pa.Array | None, pa.Array]:
 
 
 def _encode_portion(chunk: pa.Array) -> pa.DictionaryArray:
-    encoded = chunk.dictionary_encode()
-    return _of(encoded.indices, encoded.dictionary)
+    if chunk.type not in JOINED:
+        encoded = chunk.dictionary_encode()
+        return _of(encoded.indices, encoded.dictionary)
+    known = TextCodes(pa.large_string())
+    if not chunk.null_count:
+        codes = plain_array(known.encode_many(chunk))
+    else:
+        absent = bools_of(chunk.is_null()).view(np.bool_)
+        numbers = np.zeros(len(chunk), np.int32)
+        numbers[~absent] = known.encode_many(chunk.drop_null())
+        codes = plain_array(numbers, absent)
+    return _of(codes, known.list_values())
 
 
 def _is_identity(codes: NDArray[np.int32]) -> bool:

@@ -7,10 +7,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tiltpy.costs import DEFAULT_COSTS
-from tiltpy.runtime.arrays.block_passes import cache_blocks
-from tiltpy.runtime.arrays.dtypes import I64Array
+from tiltpy.runtime.arrays.views import plain_array
+from tiltpy.runtime.arrow.value_codes import NumberCodes
 from tiltpy.runtime.concurrency.workers import map_shared, portions
-from tiltpy.runtime.ingest.value_codes import NumberCodes
 
 Integers = NDArray[np.integer]
 COSTS = DEFAULT_COSTS.reading
@@ -26,8 +25,7 @@ def are_few_distinct(values: Integers) -> bool:
     sample = values[:: max(1, rows // COSTS.hash_sample)]
     if rows < COSTS.hash_sample or not most:
         return False
-    known = NumberCodes(pa.int64())
-    known.encode_rows(_widen(np.ascontiguousarray(sample)))
+    known, _ = _encode(sample)
     return known.count <= most * -expm1(-len(sample) / most)
 
 
@@ -39,17 +37,19 @@ def rank_distinct(values: Integers) -> tuple[NDArray[np.unsignedinteger], Intege
     parts = map_shared(
         lambda rows: _encode(values[rows]), list(portions(len(values), each=2))
     )
-    joined = NumberCodes(pa.int64())
-    recodings = [joined.encode_rows(numbers) for _, numbers in parts]
+    joined = _make_codes(values)
+    recodings = [
+        joined.encode_rows(known.numbers(np.arange(known.count))) for known, _ in parts
+    ]
     distinct = joined.numbers(np.arange(joined.count)).astype(values.dtype)
     order = distinct.argsort()
     kind: np.dtype[np.unsignedinteger] = np.min_scalar_type(max(0, len(order) - 1))
     ranks, codes = np.empty(len(order), kind), np.empty(len(values), kind)
     ranks[order] = np.arange(len(order))
-    stops = np.cumsum([len(own) for own, _ in parts]).tolist()
+    stops = np.cumsum([len(own) for _, own in parts]).tolist()
 
     def recode(number: int) -> None:
-        own, stop = parts[number][0], stops[number]
+        own, stop = parts[number][1], stops[number]
         np.take(
             *(ranks[recodings[number]], own),
             out=codes[stop - len(own) : stop],
@@ -60,15 +60,12 @@ def rank_distinct(values: Integers) -> tuple[NDArray[np.unsignedinteger], Intege
     return codes, distinct[order]
 
 
-def _encode(values: Integers) -> tuple[NDArray[np.uint32], I64Array]:
-    """Find the codes of integers, and the integer of each code."""
-    known, codes = NumberCodes(pa.int64()), np.empty(len(values), np.uint32)
-    for rows in cache_blocks(len(values)):
-        codes[rows] = known.encode_rows(_widen(values[rows]))
-    return codes, known.numbers(np.arange(known.count))
+def _encode(values: Integers) -> tuple[NumberCodes, NDArray[np.int32]]:
+    """Find the codes of integers."""
+    known = _make_codes(values)
+    return known, known.encode_many(plain_array(values))
 
 
-def _widen(values: Integers) -> I64Array:
-    """View integers as signed ones of 64 bits."""
-    wide = values if values.itemsize == np.dtype(np.int64).itemsize else None
-    return values.astype(np.int64) if wide is None else wide.view(np.int64)
+def _make_codes(values: Integers) -> NumberCodes:
+    """Make codes of no integers of a type."""
+    return NumberCodes(pa.from_numpy_dtype(values.dtype))

@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from tiltpy.runtime.arrays.dtypes import I64Array
+from tiltpy.runtime.arrow.value_codes import NumberCodes, make_codes
 from tiltpy.runtime.ingest.key_types import common_type
 from tiltpy.runtime.ingest.keys import Keys, LateColumns, cast_keys
-from tiltpy.runtime.ingest.value_codes import NumberCodes, make_codes
 
 PAIR = np.int64(32)
 """Bits of a code beside which a pair has another one."""

@@ -68,6 +68,18 @@ class ValueCodes(ABC, Generic[Rows]):
             self._encode_block(block, codes[first : first + BLOCK])
         return codes
 
+    def encode_many(self, column: pa.Array) -> NDArray[np.int32]:
+        """Find the codes of values, of which none is null, as 32 bits."""
+        codes = np.empty(len(column), np.int32)
+        for first in range(0, len(column), BLOCK):
+            rows = slice(first, first + BLOCK)
+            codes[rows] = self.encode_rows(self._view(column[rows]))
+        return codes
+
+    def list_values(self) -> pa.Array:
+        """List all values in order of their codes."""
+        return self.decode(np.arange(self.count))
+
     @abstractmethod
     def decode(self, codes: I64Array) -> pa.Array:
         """Look up the values of codes."""
