@@ -132,8 +132,9 @@ RELEASE_HEADS = Routine("heads of runs")
 
 The time; the runs, which are written back; what is written there as well, the rows.
 The arrays of rows and runs as above. The starts of the rows in order, their slots (32
-bits), and two arrays like these, for copies: there is an entry in front of both starts,
-and `SPARE` behind all four. For scratch, twice an entry for each run and one more.
+bits), and two arrays like these, for copies, of starts twice as many: there is an entry
+in front of both starts, and `SPARE` behind all four. For scratch, twice an entry for
+each run and one more, and one for each value of a digit.
 """
 CODE_NUMBERS = Routine("codes of numbers")
 """The code of each number of 64 bits: how many others came before it.

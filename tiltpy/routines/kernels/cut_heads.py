@@ -2,34 +2,52 @@
 
     for each run whose first row starts before a time:
         copy the rows that do; the others are the run, which goes if there are none
-    merge what was copied, from the last run to the first
+    merge what was copied, from the last run to the first: heads of a few runs
+    sort it by the digits of starts otherwise, each packed with its slot
 
 Rows that stay are not looked at, but for the first of each run.
 """
 
+from functools import reduce
+
+from tiltpy.abi.signature import LANES
 from tiltpy.loops.build import (
     INF,
     NEVER,
     add,
+    binary,
+    conj,
     convert,
     eq,
+    greatest,
     i64,
+    le,
+    least,
     load,
     lt,
+    mul,
+    number,
     select,
+    sub,
 )
 from tiltpy.loops.nodes import (
+    Array,
     Assign,
     Branch,
     For,
+    LExpr,
     LoopKernel,
+    Splat,
     Stmt,
     Store,
     Var,
     While,
+    Wide,
 )
+from tiltpy.routines.catalogue import DIGIT_BITS
 from tiltpy.routines.kernels.arguments import RoutineArguments
 from tiltpy.routines.kernels.merge_runs import MergeArrays, merge_all
+from tiltpy.routines.kernels.sort_by_digits import BASE, OTHER, sort_by_digit
 from tiltpy.routines.kernels.sorted_runs import RunArrays
 from tiltpy.types import BOOL, I64, U32
 
@@ -37,6 +55,13 @@ RUN, TO, ROW, START, LAST = (
     Var(name, I64) for name in ("run", "to", "row", "start", "last row")
 )
 COUNT, HEADS, UNUSED = (Var(name, I64) for name in ("count", "heads", "unused"))
+EARLIEST, LATEST = Var("earliest", I64), Var("latest", I64)
+TICKS = Var("ticks", I64)
+SLOT_BITS = 32
+MOST_BITS = 31
+"""Of the ticks between starts that are packed with slots."""
+HEADS_OF_DIGIT = 16
+"""Heads from which on a pass over a digit takes less than the merges that it saves."""
 
 
 def build_release() -> LoopKernel:
@@ -46,6 +71,7 @@ def build_release() -> LoopKernel:
     rows = arguments.number("rows")
     arrays = RunArrays(arguments, appends=False)
     merged = MergeArrays(arguments)
+    places = arguments.array("places", written=True)
     stay = (
         Branch(lt(TO, RUN), arrays.move_run(RUN, TO)),
         Assign(TO, add(TO, i64(1))),
@@ -57,11 +83,60 @@ def build_release() -> LoopKernel:
     )
     return arguments.kernel(
         *(Assign(var, i64(0)) for var in (TO, COUNT, HEADS)),
+        Assign(EARLIEST, INF),
+        Assign(LATEST, NEVER),
         For(RUN, i64(0), runs, each),
         For(UNUSED, TO, runs, (Store(arrays.tails, UNUSED, NEVER),)),
         arguments.write_back(runs, TO),
         arguments.write_back(rows, COUNT),
-        *merge_all(merged, HEADS, COUNT),
+        Assign(TICKS, sub(LATEST, EARLIEST)),
+        Branch(
+            _are_many(),
+            _sort_by_digits(merged, places),
+            merge_all(merged, HEADS, COUNT),
+        ),
+    )
+
+
+def _are_many() -> LExpr:
+    """Tell whether passes over digits take less than merges.
+
+    They do unless there are few heads for each digit, or few rows for its values.
+    """
+    digits = [le(i64(1 << bit), TICKS) for bit in range(0, MOST_BITS, DIGIT_BITS)]
+    heads = reduce(add, (convert(each, I64) for each in digits))
+    return conj(
+        le(mul(heads, i64(HEADS_OF_DIGIT)), HEADS),
+        le(i64(1 << DIGIT_BITS - 2), COUNT),
+        lt(TICKS, i64(1 << MOST_BITS)),
+    )
+
+
+def _sort_by_digits(arrays: MergeArrays, places: Array) -> tuple[Stmt, ...]:
+    """Sort rows by the ticks of their starts after the earliest."""
+    row, numbers = number("head row"), arrays.right_starts
+    first, slots = Splat(EARLIEST, I64), i64(1 << SLOT_BITS)
+    start = sub(Wide(arrays.starts, row, I64), first)
+    slot = convert(Wide(arrays.slots, row, U32), I64)
+    pack = Store(numbers, row, add(mul(start, slots), slot))
+    packed = Wide(numbers, add(BASE, row), I64)
+    unpack = (
+        Store(arrays.starts, row, add(binary("//", packed, slots), first)),
+        Store(arrays.slots, row, convert(binary("%", packed, slots), U32)),
+    )
+    passes = (
+        Branch(
+            le(i64(1 << bit), TICKS),
+            sort_by_digit(numbers, places, COUNT, SLOT_BITS + bit),
+        )
+        for bit in range(0, MOST_BITS, DIGIT_BITS)
+    )
+    return (
+        For(row, i64(0), COUNT, (pack,), LANES),
+        Assign(BASE, i64(0)),
+        Assign(OTHER, COUNT),
+        *passes,
+        For(row, i64(0), COUNT, unpack, LANES),
     )
 
 
@@ -81,7 +156,9 @@ def _cut(arrays: RunArrays, merged: MergeArrays, time: Var) -> tuple[Stmt, ...]:
         Assign(LAST, load(arrays.lasts, RUN)),
         Store(merged.bounds, HEADS, COUNT),
         Assign(HEADS, add(HEADS, i64(1))),
+        Assign(EARLIEST, least(EARLIEST, START)),
         While(lt(START, time), take),
+        Assign(LATEST, greatest(LATEST, load(merged.starts, sub(COUNT, i64(1))))),
         Store(arrays.heads, RUN, START),
         Store(arrays.firsts, RUN, ROW),
     )

@@ -36,7 +36,9 @@ def build_sort() -> LoopKernel:
     passes = (
         Branch(
             le(i64(MOST_DIGITS - digit), digits),
-            _pass(numbers, places, count, 64 - (MOST_DIGITS - digit) * DIGIT_BITS),
+            sort_by_digit(
+                numbers, places, count, 64 - (MOST_DIGITS - digit) * DIGIT_BITS
+            ),
             (),
         )
         for digit in range(MOST_DIGITS)
@@ -49,14 +51,17 @@ def build_sort() -> LoopKernel:
     )
 
 
-def _pass(
+def sort_by_digit(
     numbers: Array, places: Array, count: LExpr, low_bit: int
 ) -> tuple[Stmt, ...]:
-    """Sort stably by the digit from a bit on."""
+    """Sort stably by the digit from a bit on: numbers from `BASE` on, to `OTHER`.
+
+    If they are moved, both change places. No number is negative.
+    """
 
     def digit_of(row: LExpr) -> LExpr:
-        shifted = binary("//", load(numbers, row), Num(1 << low_bit, U64))
-        return convert(binary("%", shifted, Num(VALUES, U64)), I64)
+        shifted = binary("//", load(numbers, row), Num(1 << low_bit, numbers.type))
+        return convert(binary("%", shifted, Num(VALUES, numbers.type)), I64)
 
     stop = add(BASE, count)
     clear = Store(places, DIGIT, i64(0))

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tiltpy.routines.catalogue import APPEND_TO_RUNS, RELEASE_HEADS, SPARE
+from tiltpy.routines.catalogue import APPEND_TO_RUNS, DIGIT_BITS, RELEASE_HEADS, SPARE
 from tiltpy.routines.prepared_call import PreparedCall
 from tiltpy.runtime.arrays.dtypes import I64Array, Times
 from tiltpy.runtime.arrays.views import Number
@@ -139,13 +139,17 @@ class SortedRuns:
         self._of_runs = [resize(array, runs + SPARE) for array in self._of_runs]
         self._of_runs[1][self.runs :] = -ENDLESS
         of_rows: list[NDArray[Any]] = [self._starts, self._following, *self._of_runs]
-        merged, copied = (np.empty(slots + SPARE + 1, np.int64) for _ in range(2))
+        merged, copied = (
+            np.empty(times * slots + SPARE + 1, np.int64) for times in (1, 2)
+        )
         merged_slots, copied_slots = (np.empty(slots + SPARE, np.uint32) for _ in "ab")
         bounds, edges = (np.empty(runs + SPARE + 1, np.int64) for _ in range(2))
         self._merged = merged[1:], merged_slots
-        self._scratch = merged, merged_slots, copied, copied_slots, bounds, edges
+        places = np.empty(1 << DIGIT_BITS, np.int64)
+        others = copied_slots, bounds, edges, places
+        self._scratch = merged, merged_slots, copied, *others
         self._append_call = PreparedCall(APPEND_TO_RUNS, 0, 0, 0, 0, *of_rows)
-        scratch = merged[1:], merged_slots, copied[1:], copied_slots, bounds, edges
+        scratch = merged[1:], merged_slots, copied[1:], *others
         self._release_call = PreparedCall(RELEASE_HEADS, 0, 0, 0, *of_rows, *scratch)
 
 
