@@ -134,7 +134,7 @@ The time; the runs, which are written back; what is written there as well, the r
 The arrays of rows and runs as above. The starts of the rows in order, their slots (32
 bits), and two arrays like these, for copies, of starts twice as many: there is an entry
 in front of both starts, and `SPARE` behind all four. For scratch, twice an entry for
-each run and one more, and one for each value of a digit.
+each run and one more, and `DIGIT_PLACES`.
 """
 CODE_NUMBERS = Routine("codes of numbers")
 """The code of each number of 64 bits: how many others came before it.
@@ -151,15 +151,24 @@ Numbers as for numbers. Where each text begins and the last one ends, and their 
 the table; such offsets and bytes of the known ones; where the codes go.
 """
 DIGIT_BITS = 11
-"""Of the digits of a radix sort: as many places as the second cache has lines for."""
+"""Of the longest digits of a radix sort: the second cache has a line for each value."""
+SHORT_DIGIT_BITS = 9
+"""Of shorter ones, where as many serve: the first cache has room for their places."""
+SHARES = 2
+"""Of the numbers, which a radix sort visits side by side."""
+DIGIT_PLACES = SHARES << DIGIT_BITS
+"""Entries for the places of a digit's values in a radix sort."""
 MOST_DIGITS = 5
 """That a radix sort looks at: 55 bits."""
-SORT_BY_DIGITS = Routine("numbers sorted by digits")
+SORT_BY_DIGITS = {
+    bits: Routine(f"numbers sorted by digits of {bits} bits")
+    for bits in (SHORT_DIGIT_BITS, DIGIT_BITS)
+}
 """Unsigned numbers of 64 bits, sorted stably by their highest digits.
 
 How many numbers there are, and how many digits, `MOST_DIGITS` at most; what is written
 there, where they begin in the end. The numbers, with room for as many behind them; for
-scratch, an entry for each value of a digit.
+scratch, `DIGIT_PLACES` entries.
 """
 COUNT_INVERSIONS = Routine("inversions")
 """Pairs of numbers in the wrong order; the numbers are sorted.

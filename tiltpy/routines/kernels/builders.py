@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from tiltpy.loops.nodes import LoopKernel
+from tiltpy.routines.catalogue import SORT_BY_DIGITS
 from tiltpy.routines.kernels.append_to_runs import build_append
 from tiltpy.routines.kernels.close_keys import build_close
 from tiltpy.routines.kernels.code_keys import build_number_codes, build_text_codes
@@ -46,7 +47,10 @@ BUILDERS: Mapping[str, Callable[[], LoopKernel]] = {
     "codes of numbers": build_number_codes,
     "codes of texts": build_text_codes,
     "inversions": build_inversions,
-    "numbers sorted by digits": build_sort,
+    **{
+        f"numbers sorted by digits of {bits} bits": partial(build_sort, bits)
+        for bits in SORT_BY_DIGITS
+    },
     "times searched in slices, left": partial(build_search, right=False),
     "times searched in slices, right": partial(build_search, right=True),
     "steps": build_steps,

@@ -44,7 +44,7 @@ from tiltpy.loops.nodes import (
     While,
     Wide,
 )
-from tiltpy.routines.catalogue import DIGIT_BITS
+from tiltpy.routines.catalogue import SHORT_DIGIT_BITS
 from tiltpy.routines.kernels.arguments import RoutineArguments
 from tiltpy.routines.kernels.merge_runs import MergeArrays, merge_all
 from tiltpy.routines.kernels.sort_by_digits import BASE, OTHER, sort_by_digit
@@ -103,11 +103,11 @@ def _are_many() -> LExpr:
 
     They do unless there are few heads for each digit, or few rows for its values.
     """
-    digits = [le(i64(1 << bit), TICKS) for bit in range(0, MOST_BITS, DIGIT_BITS)]
+    digits = [le(i64(1 << bit), TICKS) for bit in range(0, MOST_BITS, SHORT_DIGIT_BITS)]
     heads = reduce(add, (convert(each, I64) for each in digits))
     return conj(
         le(mul(heads, i64(HEADS_OF_DIGIT)), HEADS),
-        le(i64(1 << DIGIT_BITS - 2), COUNT),
+        le(i64(1 << SHORT_DIGIT_BITS), COUNT),
         lt(TICKS, i64(1 << MOST_BITS)),
     )
 
@@ -127,9 +127,9 @@ def _sort_by_digits(arrays: MergeArrays, places: Array) -> tuple[Stmt, ...]:
     passes = (
         Branch(
             le(i64(1 << bit), TICKS),
-            sort_by_digit(numbers, places, COUNT, SLOT_BITS + bit),
+            sort_by_digit(numbers, places, COUNT, SLOT_BITS + bit, SHORT_DIGIT_BITS),
         )
-        for bit in range(0, MOST_BITS, DIGIT_BITS)
+        for bit in range(0, MOST_BITS, SHORT_DIGIT_BITS)
     )
     return (
         For(row, i64(0), COUNT, (pack,), LANES),

@@ -11,7 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiltpy.lean_dataclass import dataclass
-from tiltpy.routines.catalogue import DIGIT_BITS, MOST_DIGITS, SORT_BY_DIGITS
+from tiltpy.routines.catalogue import (
+    DIGIT_PLACES,
+    MOST_DIGITS,
+    SORT_BY_DIGITS,
+)
 from tiltpy.routines.prepared_call import PreparedCall
 from tiltpy.runtime.arrays.block_passes import CACHE_BLOCK, cache_blocks, for_each_block
 from tiltpy.runtime.concurrency.workers import map_portions, map_shared, portions
@@ -125,13 +129,13 @@ def sort_by_digits(room: Packed, bits: int) -> Packed:
     The other half is room to move them to; they are returned where they are then.
     """
     rows = len(room) // 2
-    digits = -(-bits // DIGIT_BITS)
+    digits, digit_bits = min((-(-bits // size), size) for size in SORT_BY_DIGITS)
     if rows <= FEW_ROWS or digits > MOST_DIGITS:
         few = room[:rows]
         few.sort()
         return few
-    places = np.empty(1 << DIGIT_BITS, np.int64)
-    call = PreparedCall(SORT_BY_DIGITS, rows, digits, 0, room, places)
+    places = np.empty(DIGIT_PLACES, np.int64)
+    call = PreparedCall(SORT_BY_DIGITS[digit_bits], rows, digits, 0, room, places)
     call()
     first = call.numbers[2]
     return room[first : first + rows]

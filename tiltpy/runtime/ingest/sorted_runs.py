@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tiltpy.routines.catalogue import APPEND_TO_RUNS, DIGIT_BITS, RELEASE_HEADS, SPARE
+from tiltpy.routines.catalogue import APPEND_TO_RUNS, DIGIT_PLACES, RELEASE_HEADS, SPARE
 from tiltpy.routines.prepared_call import PreparedCall
 from tiltpy.runtime.arrays.dtypes import I64Array, Times
 from tiltpy.runtime.arrays.views import Number
@@ -145,7 +145,7 @@ class SortedRuns:
         merged_slots, copied_slots = (np.empty(slots + SPARE, np.uint32) for _ in "ab")
         bounds, edges = (np.empty(runs + SPARE + 1, np.int64) for _ in range(2))
         self._merged = merged[1:], merged_slots
-        places = np.empty(1 << DIGIT_BITS, np.int64)
+        places = np.empty(DIGIT_PLACES, np.int64)
         others = copied_slots, bounds, edges, places
         self._scratch = merged, merged_slots, copied, *others
         self._append_call = PreparedCall(APPEND_TO_RUNS, 0, 0, 0, 0, *of_rows)
