@@ -225,8 +225,9 @@ class SpanCosts(_Thresholds):
     """How many times a span's snapshots are in memory."""
     held_copies: int = 3
     """How many times rows from earlier spans are in memory."""
-    first_bytes: int = 1 << 20
-    """Bytes of rows of the first span, when nobody knows how much comes out."""
+    first_bytes: int = 1 << 22
+    """Bytes of rows of the first span, when nobody knows how much comes out: spans grow
+    from there, and short ones cost as many calls as long ones (pieces)."""
     least_bytes: int = 1 << 16
     """Bytes of rows of a span, at least."""
     most_bytes: int = 1 << 26
