@@ -230,7 +230,7 @@ def test_strings_that_double_are_too_long(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(make_strings, "MOST_TEXT", 1 << 22)
     with pytest.raises(tilt.QueryError, match="E0304") as caught:
         query.run(s0=pa.table({"time": [1], "s0": ["ab"]}))
-    assert caught.value.message == "concat() of 8 MB of strings"
+    assert caught.value.message == "concat() of 8.39 MB of strings"
 
 
 def test_long_chains_of_objects() -> None:

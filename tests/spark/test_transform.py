@@ -216,7 +216,7 @@ def test_a_key_that_does_not_fit_must_as_far_as_a_query_looks_back(
     with pytest.raises(FAILURES) as raised:
         apply(query, {"trades": trades}, memory="30kB").toArrow()
     (line,) = {one for one in str(raised.value).splitlines() if "symbol = 'a'" in one}
-    assert "of memory are allowed" in line
+    assert "give a larger memory=" in line
 
 
 def test_keyed_inputs_meet_and_see_those_without_keys(spark: SparkSession) -> None:

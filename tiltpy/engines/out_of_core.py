@@ -18,6 +18,7 @@ from tiltpy.engines.stream_parts import StreamPart, UnkeyedPart, make_part
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Query
 from tiltpy.ir.reductions import adds_floats
+from tiltpy.memory_sizes import format_size
 from tiltpy.passes.resolve_boundaries import resolve_boundaries
 from tiltpy.runtime.arrays.pool import POOL
 from tiltpy.runtime.arrow.parquet_scan import ParquetScan, rows_of
@@ -492,11 +493,13 @@ class _Stream:
             for name, rows in part.held_rows().items():
                 held_bytes[name] += rows * self.inputs[name].row_bytes
         total = sum(held_bytes.values())
-        if self.costs.held_copies * total > self.memory:
+        needed = self.costs.held_copies * total
+        if needed > self.memory:
             raise DataError(
-                f"{total >> 20:,} MB of rows must be held at once, for what looks back "
-                f"or ahead, or waits for another input; {self.memory >> 20:,} MB of "
-                f"memory are allowed, {self.costs.held_copies} times as much is needed",
+                f"{format_size(total)} of rows must be held at once, for what looks "
+                "back or ahead, or waits for another input; that takes "
+                f"{format_size(needed)} of memory, and {format_size(self.memory)} are "
+                "allowed: give a larger memory=, or a shorter window",
                 input=max(held_bytes, key=lambda name: held_bytes[name]),
             )
         return total

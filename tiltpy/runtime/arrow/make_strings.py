@@ -24,6 +24,7 @@ from tiltpy.ir.string_sources import (
     StringUse,
     StringUses,
 )
+from tiltpy.memory_sizes import format_size
 from tiltpy.runtime.arrays.dictionary import Codes, merge_dictionaries
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array
 from tiltpy.runtime.arrays.pool import Array, dtype_of
@@ -200,7 +201,7 @@ class StringMaker:
         if total > MOST_TEXT:
             raise QueryError(
                 "E0304",
-                f"{table.call.function}() of {total >> 20:,} MB of strings",
+                f"{table.call.function}() of {format_size(total)} of strings",
                 table.call.span,
                 "shorten them first, like substr(x, 0, 100)",
             )
