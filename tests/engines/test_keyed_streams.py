@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -36,6 +36,7 @@ from tests.random.keyed_queries import (
     random_keyed_case,
     random_regular_case,
 )
+from tiltpy.compiler.options import CompileOptions
 from tiltpy.compiler.output_selection import split_by_keys
 from tiltpy.compiler.query_kernels import Compiler
 from tiltpy.costs import DEFAULT_COSTS
@@ -56,6 +57,7 @@ from tiltpy.runtime.execution.output_group import OutputGroup
 from tiltpy.runtime.execution.run_options import RunOptions
 from tiltpy.runtime.execution.state_strings import StateStrings
 from tiltpy.runtime.execution.time_domain import Request
+from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.runtime.keyed.held_rows import HeldRows
 from tiltpy.runtime.keyed.keyed_run import KeyedRun
 from tiltpy.runtime.results.key_columns import KeySnapshots
@@ -247,6 +249,51 @@ def test_streams_of_every_lifetime_equal_runs(kind: type[Lifetime]) -> None:
             several = pa.concat_tables([part[name].to_arrow() for part in parts])
             whole = expected[name].to_arrow().combine_chunks()
             assert sort_rows(several).equals(whole), f"seed {seed}, {lifetime}, ~{name}"
+
+
+def stream_row_by_row(
+    query: tilt.CompiledQuery, tables: Mapping[str, pa.Table], request: Request
+) -> Iterator[Result]:
+    """Stream rows one at a time, each in a span of its own where it can be."""
+    groups = [
+        OutputGroup(group, Compiler(group, CompileOptions(cache=False)).compile_for)
+        for group in split_by_keys(separate_states(query.query))
+    ]
+    bindings = {
+        name: InputBinding([table.slice(row, 1) for row in range(table.num_rows)])
+        for name, table in tables.items()
+    }
+    resolved = resolve_boundaries(query.query)
+    options = RunOptions(1, None)
+    return stream(resolved, groups, bindings, request, options, memory=16 * MB, span=1)
+
+
+@pytest.mark.parametrize("end", [None, 14, 15, 20, 40])
+@pytest.mark.parametrize("longest", ["", " max 8"])
+def test_rows_that_hold_end_with_the_next_one_of_their_key(
+    end: int | None, longest: str
+) -> None:
+    """Those of a domain do, too, where that comes behind it, or much later."""
+    query = tilt.parse(
+        f"input m by k : i64 time t until_next{longest}\n"
+        "input n by k : f64 time t until_next\n"
+        "e = Rows(~m)\n~alone[e] = ~m[e]\n~joined[e] = last(~n[e+2:e+4])\n"
+        "output ~alone, ~joined"
+    )
+    for seed in range(4):
+        random = np.random.default_rng(seed)
+        tables = {
+            name: pa.table(
+                {
+                    "t": np.cumsum(random.integers(0, 3, 40)),
+                    "k": random.integers(0, 3, 40),
+                    name: random.integers(0, 9, 40).astype(kind),
+                }
+            )
+            for name, kind in (("m", np.int64), ("n", np.float64))
+        }
+        parts = list(stream_row_by_row(query, tables, Request(None, end)))
+        check_parts(parts, query.run(**tables, end=end), by_key=True)
 
 
 def test_inputs_of_different_rates_with_and_without_keys() -> None:

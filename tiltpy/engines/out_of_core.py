@@ -425,8 +425,9 @@ class _Stream:
             tdom = output.definition.tdom
             inputs = [self.inputs[source] for source in output.reach]
             domain = output_domain(tdom, (i.bounds for i in inputs), self.request)
-            fixed = output.has_fixed_end(self.request)
-            fixed &= not (self.part_of[name].needs_all_keys or output.awaits_rows)
+            part, fixed = self.part_of[name], output.has_fixed_end(self.request)
+            awaits = output.awaits_rows or name in part.awaits_ends
+            fixed &= not (part.needs_all_keys or awaits)
             known = fixed or all(held.is_at_end for held in inputs)
             end = tdom.ceil(domain.end)
             # Of a cell that the limit is in, all that its grid point sees has come.

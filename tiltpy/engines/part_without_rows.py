@@ -1,6 +1,6 @@
 """The part of a streamed run that holds no rows: they wait at their sources."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from tiltpy.runtime.incremental.state import OutputProgress
 from tiltpy.types import ENDLESS
@@ -10,6 +10,7 @@ class PartWithoutRows:
     """Answers that do not depend on keys: no rows wait here for those to come."""
 
     needs_all_keys = False
+    awaits_ends: Collection[str] = ()
 
     def count_keys(self) -> int:
         """Count the keys that have a snapshot in any case, or the one of all rows."""

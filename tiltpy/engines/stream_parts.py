@@ -1,6 +1,6 @@
 """The parts of a streamed run: outputs that have the same keys, and their engine."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from tiltpy.abi.layouts import Layout
 from tiltpy.abi.signature import Signature
@@ -15,6 +15,7 @@ from tiltpy.engines.keyed_engine import (
 )
 from tiltpy.engines.part_without_rows import PartWithoutRows
 from tiltpy.ir.nodes import Query
+from tiltpy.ir.rows import row_roots
 from tiltpy.passes.resolve_boundaries import resolve_boundaries
 from tiltpy.passes.streamed_keys import (
     check_streamed,
@@ -184,6 +185,9 @@ class KeyedPart:
         self._keyed: dict[str, KeyedInputBuffer] = {}
         self.resumed: Mapping[str, Mapping[str, Boundary]] = {}
         """The needs of outputs of each input where states are kept."""
+        self.awaits_ends: Collection[str] = ()
+        """The outputs whose rows end with the next row of their key, whenever that
+        comes."""
 
     def find_traits(self) -> Mapping[str, KeyTraits]:
         """Find the traits of the outputs."""
@@ -215,6 +219,8 @@ class KeyedPart:
                 if lifetime is not None and lifetime.needs_next_row:
                     holding.add(name)
         query = resolve_boundaries(self.group.query, "counted")
+        roots = row_roots(query)
+        self.awaits_ends = [n for n in query.outputs if roots.get(n) in holding]
         nothing = {n: inputs[n].feed.nothing for n in self.group.inputs}
         layouts = {name: rows.buffer.abi_layout() for name, rows in nothing.items()}
         resumes = has_open_windows(query) and _resumes(

@@ -324,7 +324,8 @@ class KeyProgress:
     ) -> KeyedSnapshots:
         """Return the rows whose ends are known; they are never joined.
 
-        A row that holds waits for the next one of its key, or for the clock.
+        A row that holds waits for the next one of its key, or for the clock; while that
+        stands still, all do.
         """
         count = len(plan.codes)
         waits = np.zeros(count, np.bool_)
@@ -334,7 +335,8 @@ class KeyProgress:
             opened, _ = heads[self.root].end(self.open.take(plan.codes))
             made = join_by_key([none, opened, made], self.definition.type)
             if not plan.final:
-                waiting = made.ends > self.clock
+                moves = plan.limit >= self.clock
+                waiting = (made.ends > self.clock) | (not moves)
                 keys = np.repeat(np.arange(count), made.counts)[waiting]
                 waits[keys] = True
                 np.minimum.at(ends, keys, made.ends[waiting])
