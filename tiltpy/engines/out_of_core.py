@@ -498,9 +498,9 @@ class _Stream:
         if needed > self.memory:
             raise DataError(
                 f"{format_size(total)} of rows must be held at once, for what looks "
-                "back or ahead, or waits for another input; that takes "
+                "back or ahead, or waits for another input; that takes some "
                 f"{format_size(needed)} of memory, and {format_size(self.memory)} are "
-                "allowed: give a larger memory=, or a shorter window",
+                "allowed: give a larger memory=",
                 input=max(held_bytes, key=lambda name: held_bytes[name]),
             )
         return total

@@ -5,7 +5,7 @@ import pytest
 
 from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.ingest.sorted_runs import SortedRuns
-from tiltpy.types import ENDLESS
+from tiltpy.types import ENDLESS, MAX_TIME
 
 ROWS = 6000
 
@@ -35,3 +35,15 @@ def test_heads_of_runs(sources: int, ticks: int, equal: int) -> None:
         assert released_slots.tolist() == slots[leaves][order].tolist()
         starts, slots = starts[~leaves], slots[~leaves]
     assert not runs.count
+
+
+def test_heads_farther_apart_than_numbers_tell() -> None:
+    """The ticks between the first row and the last do not fit into 64 bits."""
+    starts = np.random.default_rng(0).integers(-1000, 1000, 700)
+    starts[3], starts[600] = -MAX_TIME, MAX_TIME
+    runs = SortedRuns()
+    runs.append(starts)
+    released, slots = runs.release(ENDLESS)
+    order = starts.argsort(kind="stable")
+    assert released.tolist() == starts[order].tolist()
+    assert slots.tolist() == order.tolist()

@@ -50,3 +50,21 @@ def test_others_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
         assert now.tolist() == [time]
         due.set(now, now + keys)
     assert len(searches) == 4
+
+
+def test_keys_that_are_never_due_are_not_listed() -> None:
+    """Nor are many that are due together, before they are."""
+    due, keys = DueTimes(), 1 << 14
+    due.grow(keys)
+    due.set(np.arange(9), np.arange(9))
+    assert due.list(0).tolist() == [0]
+    for first in range(9, keys, 1000):
+        some = np.arange(first, min(first + 1000, keys))
+        due.set(some, np.full(len(some), NEVER))
+        due.list(1)
+    assert len(due._listed) <= 9
+    due.set(np.arange(100, keys), np.full(keys - 100, 50))
+    for time in range(2, 50):
+        assert due.list(time).tolist() == list(range(min(time + 1, 9)))
+        assert len(due._listed) <= keys // 8
+    assert sorted(due.list(50).tolist()) == [*range(9), *range(100, keys)]

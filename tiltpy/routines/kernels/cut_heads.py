@@ -2,8 +2,8 @@
 
     for each run whose first row starts before a time:
         copy the rows that do; the others are the run, which goes if there are none
-    merge what was copied, from the last run to the first: heads of a few runs
-    sort it by the digits of starts otherwise, each packed with its slot
+    if few runs had such rows: merge the rows, from the last run to the first
+    else: sort them by the digits of their starts, each packed with its slot
 
 Rows that stay are not looked at, but for the first of each run.
 """
@@ -101,13 +101,15 @@ def build_release() -> LoopKernel:
 def _are_many() -> LExpr:
     """Tell whether passes over digits take less than merges.
 
-    They do unless there are few heads for each digit, or few rows for its values.
+    They do unless there are few heads for each digit, or few rows for its values. Ticks
+    that are negative are too many for 64 bits.
     """
     digits = [le(i64(1 << bit), TICKS) for bit in range(0, MOST_BITS, SHORT_DIGIT_BITS)]
     heads = reduce(add, (convert(each, I64) for each in digits))
     return conj(
         le(mul(heads, i64(HEADS_OF_DIGIT)), HEADS),
         le(i64(1 << SHORT_DIGIT_BITS), COUNT),
+        le(i64(0), TICKS),
         lt(TICKS, i64(1 << MOST_BITS)),
     )
 

@@ -139,11 +139,11 @@ def _encode_portion(chunk: pa.Array) -> pa.DictionaryArray:
         return _of(encoded.indices, encoded.dictionary)
     known = TextCodes(pa.large_string())
     if not chunk.null_count:
-        codes = plain_array(known.encode_many(chunk))
+        codes = plain_array(known.encode_as_int32(chunk))
     else:
         absent = bools_of(chunk.is_null()).view(np.bool_)
         numbers = np.zeros(len(chunk), np.int32)
-        numbers[~absent] = known.encode_many(chunk.drop_null())
+        numbers[~absent] = known.encode_as_int32(chunk.drop_null())
         codes = plain_array(numbers, absent)
     return _of(codes, known.list_values())
 

@@ -11,9 +11,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tiltpy import arrow_functions as pc
-from tiltpy.array_address import address
-from tiltpy.codegen.machine_code import NEVER
 from tiltpy.routines.catalogue import CODE_NUMBERS, CODE_TEXTS
+from tiltpy.routines.prepared_call import PreparedCall
 from tiltpy.routines.routine import Routine
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array
 from tiltpy.runtime.arrays.views import (
@@ -28,6 +27,8 @@ BLOCK = 1 << 12
 """Rows that are coded at once: there is room for as many new values."""
 LEAST_ROOM = 1 << 8
 """Values for which there is room at least."""
+MOST_VALUES = 1 << 28
+"""Values of a column, at most: their table takes 8 GB."""
 NUMBER_BYTES = 8
 Rows = TypeVar("Rows", I64Array, pa.Array)
 """Values as a table has them: numbers of 64 bits, or texts."""
@@ -68,8 +69,8 @@ class ValueCodes(ABC, Generic[Rows]):
             self._encode_block(block, codes[first : first + BLOCK])
         return codes
 
-    def encode_many(self, column: pa.Array) -> NDArray[np.int32]:
-        """Find the codes of values, of which none is null, as 32 bits."""
+    def encode_as_int32(self, column: pa.Array) -> NDArray[np.int32]:
+        """Find the codes of values, of which none is null, as integers of 32 bits."""
         codes = np.empty(len(column), np.int32)
         for first in range(0, len(column), BLOCK):
             rows = slice(first, first + BLOCK)
@@ -100,6 +101,7 @@ class ValueCodes(ABC, Generic[Rows]):
         if self.count + added <= self._room:
             return
         values, null = self._list_known(), self.null_code
+        assert self.count + added < MOST_VALUES, "more values than codes of 32 bits"
         self._room = max(LEAST_ROOM, 2 * (self.count + added))
         self._table = np.zeros(2 * self._room, np.uint32)
         self.count, self.null_code = 0, None
@@ -122,10 +124,10 @@ class ValueCodes(ABC, Generic[Rows]):
         self, routine: Routine, rows: int, *arrays: NDArray[Any], codes: I64Array
     ) -> None:
         """Call a routine that codes rows, and count the values behind it."""
-        places: list[int] = [address(array) for array in (*arrays, codes)]
-        slots = np.array([rows, len(self._table), self.count, *places], np.int64)
-        routine.load().call(address(slots), NEVER)
-        self.count = int(slots[2])
+        slots = len(self._table)
+        call = PreparedCall(routine, rows, slots, self.count, *arrays, codes)
+        call()
+        self.count = call.numbers[2]
 
     @abstractmethod
     def _view(self, column: pa.Array) -> Rows:
@@ -228,8 +230,11 @@ class TextCodes(ValueCodes[pa.Array]):
 
     def decode(self, codes: I64Array) -> pa.Array:
         """Look up the values of codes."""
-        numbers = plain_array(codes, self.is_null(codes))
-        return self._list_known().take(numbers).cast(self.kind)
+        return self._take(codes).cast(self.kind)
+
+    def _take(self, codes: I64Array) -> pa.Array:
+        """Look up the values of codes as large strings, of which any may be there."""
+        return self._list_known().take(plain_array(codes, self.is_null(codes)))
 
     def rank(self, codes: I64Array) -> I64Array:
         """Find the ranks of texts among all, or among those of the codes.
@@ -249,7 +254,7 @@ class TextCodes(ValueCodes[pa.Array]):
     def _rank(self, codes: I64Array) -> I64Array:
         """Rank the texts of distinct codes among each other."""
         ranks = np.empty(len(codes), np.int64)
-        order = integers_of(pc.array_sort_indices(self.decode(codes)))
+        order = integers_of(pc.array_sort_indices(self._take(codes)))
         ranks[order] = np.arange(len(codes))
         return ranks
 

@@ -12,7 +12,7 @@ from tiltpy.runtime.arrow.value_codes import NumberCodes
 from tiltpy.runtime.concurrency.workers import map_shared, portions
 
 Integers = NDArray[np.integer]
-COSTS = DEFAULT_COSTS.reading
+READING_COSTS = DEFAULT_COSTS.reading
 
 
 def are_few_distinct(values: Integers) -> bool:
@@ -21,9 +21,9 @@ def are_few_distinct(values: Integers) -> bool:
     A sample shows no more than it would of the most that are few.
     """
     rows = len(values)
-    most = min(rows // COSTS.rows_per_hashed, COSTS.most_hashed)
-    sample = values[:: max(1, rows // COSTS.hash_sample)]
-    if rows < COSTS.hash_sample or not most:
+    most = min(rows // READING_COSTS.rows_per_hashed, READING_COSTS.most_hashed)
+    sample = values[:: max(1, rows // READING_COSTS.hash_sample)]
+    if rows < READING_COSTS.hash_sample or not most:
         return False
     known, _ = _encode(sample)
     return known.count <= most * -expm1(-len(sample) / most)
@@ -63,7 +63,7 @@ def rank_distinct(values: Integers) -> tuple[NDArray[np.unsignedinteger], Intege
 def _encode(values: Integers) -> tuple[NumberCodes, NDArray[np.int32]]:
     """Find the codes of integers."""
     known = _make_codes(values)
-    return known, known.encode_many(plain_array(values))
+    return known, known.encode_as_int32(plain_array(values))
 
 
 def _make_codes(values: Integers) -> NumberCodes:

@@ -1,9 +1,9 @@
 """Key columns as key codes, in the order of keys.
 
-The code of an integer is its distance from the least one, unless they are sparse: then
-it is its rank. Other keys are encoded by Arrow's hashing, and the dictionary is sorted:
-ascending, strings by their UTF-8 bytes, NaN last among floats. Null comes first. All
-NaNs are one key, and both zeros.
+The code of an integer is its distance from the least one, unless these are sparse: then
+it is its rank. Texts, and integers that are few, are hashed by tables of `ValueCodes`,
+others by Arrow; what is distinct is sorted: ascending, strings by their UTF-8 bytes,
+NaN last among floats. Null comes first. All NaNs are one key, and both zeros.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,7 +29,7 @@ from tiltpy.runtime.ingest.hashed_integers import are_few_distinct, rank_distinc
 from tiltpy.runtime.ingest.packed_sort import Codes, excess_bits, fits_packed
 from tiltpy.types import STRING
 
-COSTS = DEFAULT_COSTS.reading
+READING_COSTS = DEFAULT_COSTS.reading
 Decode = Callable[[Codes], tuple[pa.Array, ...]]
 Restore = Callable[[pa.Array], pa.Array]
 
@@ -156,7 +156,8 @@ def _code_integers(array: pa.Array, restore: Restore) -> KeyCodes:
     values = values_of(plain, dtype).view(unsigned)
     excess = excess_bits(size, len(array))
     sorts = size <= 1 << 64 and (not excess or _favors_sort(values, excess))
-    is_sparse = size > min(COSTS.counted_codes, len(array) // 2)
+    is_sparse = size > min(READING_COSTS.counted_codes, len(array) // 2)
+    # Arrow hashes those with nulls: what stands in their place would be a key, too.
     if not shift and is_sparse and (not sorts or are_few_distinct(values)):
         return _code_sparse(values.view(dtype), restore)
     if not sorts:
@@ -198,7 +199,7 @@ def _favors_sort(values: Codes, excess: int) -> bool:
 
     Estimated by a sample, whose keys must differ above the lowest `excess` bits, too.
     """
-    rows = COSTS.sampled_keys
+    rows = READING_COSTS.sampled_keys
     sample = values[:: max(1, len(values) // rows)]
     keys = len(distinct(sample))
     apart = len(distinct(sample >> values.dtype.type(excess)))

@@ -16,8 +16,9 @@ from tiltpy.runtime.arrow.value_codes import NumberCodes, make_codes
 from tiltpy.runtime.ingest.key_types import common_type
 from tiltpy.runtime.ingest.keys import Keys, LateColumns, cast_keys
 
-PAIR = np.int64(32)
-"""Bits of a code beside which a pair has another one."""
+PAIR_BITS = np.int64(32)
+"""The bits of a pair that hold its second code."""
+SECOND = np.int64((1 << 32) - 1)
 
 
 class KeyDictionary:
@@ -61,7 +62,7 @@ class KeyDictionary:
         both = zip(self._columns, columns, strict=True)
         codes, *others = [known.encode(column) for known, column in both]
         for pairs, other in zip(self._pairs, others, strict=True):
-            codes = pairs.encode_rows(codes << PAIR | other)
+            codes = pairs.encode_rows(codes << PAIR_BITS | other)
         return codes
 
     def sort(self, codes: I64Array) -> tuple[I64Array, Keys]:
@@ -88,8 +89,8 @@ class KeyDictionary:
         columns: list[I64Array] = []
         for pairs in reversed(self._pairs):
             numbers = pairs.numbers(codes)
-            columns.append(numbers & np.int64((1 << int(PAIR)) - 1))
-            codes = numbers >> PAIR
+            columns.append(numbers & SECOND)
+            codes = numbers >> PAIR_BITS
         return [codes, *reversed(columns)]
 
     def save(self) -> list[pa.Array]:

@@ -19,7 +19,7 @@ Bounds = tuple[int, int]
 
 
 def is_listed(kind: pa.DataType) -> bool:
-    """Tell whether keys of a type are equal where Python's values are."""
+    """Tell whether keys of a type are equal where their bits are: not so floats."""
     types = pa.types
     return bool(
         types.is_integer(kind)
