@@ -1,5 +1,6 @@
 """Distinct values of an array."""
 
+from math import expm1
 from typing import TypeVar
 
 import numpy as np
@@ -18,3 +19,8 @@ def distinct(values: NDArray[Integer]) -> NDArray[Integer]:
     is_first = np.ones(len(ordered), np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
     return ordered[is_first]
+
+
+def expect_distinct(rows: int, values: int) -> float:
+    """Estimate how many of some values a sample shows, which are equally frequent."""
+    return values * -expm1(-rows / values)

@@ -1,12 +1,11 @@
 """Integers far apart as codes: few are distinct, so that hashing beats sorting rows."""
 
-from math import expm1
-
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from tiltpy.costs import DEFAULT_COSTS
+from tiltpy.runtime.arrays.distinct import expect_distinct
 from tiltpy.runtime.arrays.views import plain_array
 from tiltpy.runtime.arrow.value_codes import NumberCodes
 from tiltpy.runtime.concurrency.workers import map_shared, portions
@@ -26,7 +25,7 @@ def are_few_distinct(values: Integers) -> bool:
     if rows < READING_COSTS.hash_sample or not most:
         return False
     known, _ = _encode(sample)
-    return known.count <= most * -expm1(-len(sample) / most)
+    return known.count <= expect_distinct(len(sample), most)
 
 
 def rank_distinct(values: Integers) -> tuple[NDArray[np.unsignedinteger], Integers]:

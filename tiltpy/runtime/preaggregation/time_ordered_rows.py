@@ -5,8 +5,6 @@ codes. That range is taken from a sample of the rows, and from all of them only 
 the sample missed a key.
 """
 
-from math import expm1
-
 import numpy as np
 import pyarrow as pa
 
@@ -14,7 +12,7 @@ from tiltpy import arrow_functions as pc
 from tiltpy.costs import DEFAULT_COSTS, PreaggregationCosts
 from tiltpy.forks import cached_property
 from tiltpy.ir.nodes import Input
-from tiltpy.runtime.arrays.distinct import distinct
+from tiltpy.runtime.arrays.distinct import distinct, expect_distinct
 from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrays.time_layout import make_sampled
@@ -121,8 +119,7 @@ class TimeOrderedRows:
 
     def _are_many(self, most: int) -> bool:
         """Tell whether a sample shows more keys than it would of `most` alike."""
-        rows = 3 * self._sampled
-        return self._distinct > most * -expm1(-rows / most)
+        return self._distinct > expect_distinct(3 * self._sampled, most)
 
     @cached_property
     def _distinct(self) -> int:
