@@ -106,6 +106,7 @@ SMALL_COSTS = Costs(
         wrong_guesses=10,
     ),
     tile=64,
+    carried_vectors=0,
     long_chain=2,
     longest_tree=32,
     longest_narrow_tree=40,

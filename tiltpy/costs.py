@@ -398,6 +398,9 @@ class Costs(_Thresholds):
     ticks_apart: int = 3
     """Ticks to a row, on the average, from which on a visit to each row may take less
     than one to each tick (z-score, contiguous)."""
+    carried_vectors: int = 12
+    """Vectors that a loop takes from one round to the next, beyond which statements
+    that do not depend on one another have loops of their own (10 means of a struct)."""
     long_chain: int = 4
     """Objects of a loop, each made of the one before, that no processor looks through
     (RSI)."""

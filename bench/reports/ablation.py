@@ -149,6 +149,12 @@ MECHANISMS: tuple[Mechanism, ...] = (
     ),
     _threshold("long_chain", Costs(long_chain=NEVER)),
     _threshold(
+        "loop_distribution",
+        Costs(carried_vectors=NEVER),
+        "loops/distribute.py",
+        "loops/accesses.py",
+    ),
+    _threshold(
         "stream_stores", Costs(streamed_snapshots=NEVER), "emit/stream_stores.py"
     ),
 )

@@ -35,6 +35,7 @@ from tiltpy.emit.stream_stores import StreamStore
 from tiltpy.ir.nodes import EventBound, InlinedCut, Reduce, Time
 from tiltpy.ir.traversal import walk
 from tiltpy.loops.build import TRUE, i64
+from tiltpy.loops.distribute import Distribution
 from tiltpy.lowering.lowered import LoweredKernel
 from tiltpy.lowering.sweep.count_tree import CountTree
 from tiltpy.lowering.sweep.cursors import ScanCursor, StackCursor, StepCursor
@@ -212,6 +213,7 @@ OBSERVED: tuple[tuple[type, Callable[[Any], Forms]], ...] = (
     (Output, of_output),
     (CellArrays, of_stored),
     (SweepOperands, of_following),
+    (Distribution, lambda d: ["grid: loop that is distributed"] * (len(d.groups) > 1)),
     (History, lambda found: ["ring of vectors"] if found.ring is not None else []),
     (DensifiedInput, lambda _: ["input: rows spread over ticks"]),
     (TileBuffer, lambda _: ["temporary"]),

@@ -26,6 +26,7 @@ REACHED = (
     "grid: several tiles",
     "grid: not fused",
     "grid: long chain",
+    "grid: loop that is distributed",
     "grid: looks ahead",
     "grid: much to write",
     "grid: less than a vector",

@@ -7,8 +7,9 @@ from tests.lowering.sweep.test_golden_kernels import check_golden, described
 from tiltpy.abi.layouts import Layout, SamplingGrid, TimeLayout
 from tiltpy.abi.signature import Shape
 from tiltpy.compiler.query_kernels import specialise
-from tiltpy.costs import DEFAULT_COSTS
+from tiltpy.costs import DEFAULT_COSTS, Costs
 from tiltpy.frontend.parse import parse
+from tiltpy.loops.nodes import For
 from tiltpy.lowering.lowered import LoweredKernel
 from tiltpy.lowering.vector.kernel import lower_vector
 from tiltpy.passes.pipeline import optimize
@@ -30,6 +31,10 @@ SPREAD = "input m : i32\n~o[t] = sum(~m[t-3:t])"
 LOOPS = (
     "input m : i32\nu = TDom(-∞, ∞, 4)\n~a[u] = sum(~m[u-4:u])\n~o[t] = ~a[t] + ~m[t]"
 )
+COLUMNS = (
+    "input m : { a: i32, b: f32 }\n"
+    "~o[t] = { a = sum(~m[t-3:t].a), b = max(~m[t-2:t].b) }"
+)
 UNALIGNED = "input m : f32\nu = TDom(-∞, ∞, 5)\n~o[u] = ~m[u]"
 SLOW = "input m : f32\n~o[t] = ~m[t] - ~m[t-2]"
 
@@ -48,11 +53,13 @@ CASES = {
 }
 
 
-def lowered(text: str, layout: Layout, period: int) -> LoweredKernel | Refusal:
+def lowered(
+    text: str, layout: Layout, period: int, costs: Costs = DEFAULT_COSTS
+) -> LoweredKernel | Refusal:
     layouts = {"m": layout}
     _, query = optimize(specialise(parse(text), layouts), frozenset())[-1]
     grids = {"m": SamplingGrid(period, 0)}
-    plan = plan_vector(query, layouts, grids, DEFAULT_COSTS)
+    plan = plan_vector(query, layouts, grids, costs)
     return plan if isinstance(plan, Refusal) else lower_vector(plan)
 
 
@@ -64,6 +71,21 @@ def test_vector_kernels(name: str, *, update_golden: bool) -> None:
     assert plan.signature.loops[-1].shape is shape
     path = GOLDEN / "loops" / f"grid_{name}.txt"
     check_golden(path, described(text, plan), update=update_golden)
+
+
+def test_columns_have_loops_of_their_own(*, update_golden: bool) -> None:
+    layout = Layout(TimeLayout.SAMPLED, (False, False))
+    plan = lowered(COLUMNS, layout, 1, Costs(carried_vectors=1))
+    assert isinstance(plan, LoweredKernel)
+    path = GOLDEN / "loops" / "grid_columns.txt"
+    check_golden(path, described(COLUMNS, plan), update=update_golden)
+    together = lowered(COLUMNS, layout, 1)
+    assert isinstance(together, LoweredKernel)
+    assert loops_of(plan) == loops_of(together) + 1
+
+
+def loops_of(plan: LoweredKernel) -> int:
+    return sum(isinstance(statement, For) for statement in plan.kernel.body)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,8 @@ ticks (`densify`). There are no cursors and no search: every reference is a fixe
 of cells away. Values stay in registers (`history`), and windows are combined from their
 neighbours (`windows`, `doubling_windows`, `block_windows`) or from panes (`pane_loop`,
 `pane_ring`). Several loops of a query take turns over a tile of time that stays in the
-cache, so that an input is read once and an output written once.
+cache, so that an input is read once and an output written once; columns that do not
+depend on one another are distributed over loops (`loops.distribute`).
 """
 
 from collections.abc import Iterator
@@ -26,6 +27,7 @@ from tiltpy.emit.references import fields_read
 from tiltpy.emit.row_access import ObjectRows, input_rows
 from tiltpy.ir.nodes import TemporalExpr, Window
 from tiltpy.loops.build import add, greatest, i64, least, lt, mul, sub
+from tiltpy.loops.distribute import distribute
 from tiltpy.loops.nodes import Bin, For, LExpr, LoopKernel, While
 from tiltpy.lowering.lowered import LoweredKernel
 from tiltpy.lowering.vector.cell_values import Outcome
@@ -196,7 +198,8 @@ class _VectorKernel:
         step = 1 if stage.panes else LANES
         body.add(*tile.statements)
         end = body.name("end", add(first, count))
-        body.add(For(cell, first, end, inner.body(), step))
+        whole = For(cell, first, end, inner.body(), step)
+        body.add(*distribute(whole, self.plan.costs.carried_vectors))
         return loops
 
     def _loop(self, stage: Stage) -> LaneLoop | PaneLoop:
