@@ -634,6 +634,7 @@ def golden_kernels() -> Iterator[tuple[str, LoweredKernel]]:
         found = test_grid_lowering.lowered(text, layout, period)
         assert isinstance(found, LoweredKernel)
         yield f"grid_{name}", found
+    yield "grid_columns", test_grid_lowering.distributed()
     for name in ("TUMBLING", "HOPPING"):
         query = test_pane_lowering.specialised(getattr(test_pane_lowering, name))
         for code in query.preaggregation_code("o", narrow=True):

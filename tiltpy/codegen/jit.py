@@ -138,6 +138,7 @@ def _emit(kernel: LoopKernel) -> str:
     return emit_module(
         kernel,
         packing=choose_pack_method(target.features),
+        registers=target.vector_registers,
         fuses="x86" not in target.triple or "+fma" in target.features,
         converts="x86" not in target.triple or "+avx512dq" in target.features,
     )

@@ -33,6 +33,11 @@ class Target:
     cpu: str
     features: str
 
+    @property
+    def vector_registers(self) -> int:
+        """The bytes of all vector registers; those of AVX and of NEON have as many."""
+        return 32 * 64 if "+avx512f" in self.features else 16 * 32
+
 
 @cache
 def host() -> Target:

@@ -1,6 +1,7 @@
-"""Accesses: what a statement reads, and what it changes."""
+"""Accesses: what statements read and change, and what a loop carries on."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import assert_never
 
 from tiltpy.lean_dataclass import dataclass
@@ -68,6 +69,27 @@ def find_accesses(statements: Iterable[Stmt]) -> Accesses:
         reads |= inner.reads
         changes |= inner.changes
     return Accesses(frozenset(reads), frozenset(changes))
+
+
+def find_carried(body: tuple[Stmt, ...]) -> frozenset[Place]:
+    """Find what a loop carries: places that its body reads above what changes them."""
+    read: set[Place] = set()
+    changed: set[Place] = set()
+    for statement in _unfold(body):
+        accesses = find_accesses([statement])
+        read |= accesses.reads - changed
+        changed |= accesses.changes
+    return frozenset(read & changed)
+
+
+def _unfold(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
+    """Yield the statements of a body and of its branches as they stand."""
+    for statement in body:
+        if isinstance(statement, Branch):
+            yield replace(statement, then=(), otherwise=())
+            yield from _unfold((*statement.then, *statement.otherwise))
+        else:
+            yield statement
 
 
 def places_read(expr: LExpr) -> Iterator[Place]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
-from tiltpy.loops.accesses import Place, find_accesses, places_read
+from tiltpy.loops.accesses import Place, find_accesses, find_carried, places_read
 from tiltpy.loops.nodes import Array, Assign, Branch, For, LExpr, Prefetch, Stmt, Var
 from tiltpy.loops.widths import assigned_once, is_wide_expr, wide_variables
 
@@ -30,8 +30,7 @@ class Distribution:
     """The statements of a body in groups, each of which can have a loop of its own.
 
     A branch is split if each loop can test its condition; what else has statements
-    inside stays whole. `copied` are scalars that each loop computes for itself, `early`
-    are read above what changes them: they take a value from one round to the next.
+    inside stays whole. `copied` are scalars that each loop computes for itself,
     `groups` are the other places that the body changes, each with all that depends on
     it.
     """
@@ -40,7 +39,7 @@ class Distribution:
         self.body = body
         self.changed = find_accesses(body).changes
         self.wide = wide_variables(body)
-        self.early = _read_early(body)
+        self.carried = find_carried(body)
         self.copied = self._find_copied()
         self.groups = self._group(most)
 
@@ -68,7 +67,7 @@ class Distribution:
             if (
                 isinstance(statement, Assign)
                 and statement.var in once
-                and statement.var not in self.early
+                and statement.var not in self.carried
                 and not is_wide_expr(statement.value, self.wide)
                 and self._is_invariant(statement.value, copied)
             ):
@@ -106,11 +105,11 @@ class Distribution:
         components: list[frozenset[Place]] = []
         for leaf in self._leaves(self.body):
             _join(components, self._dependences(leaf))
-        carried = self.wide & self.early
+        vectors = self.wide & self.carried
         groups = components[:1]
         for component in components[1:]:
             together = groups[-1] | component
-            if len(together & carried) <= most:
+            if len(together & vectors) <= most:
                 groups[-1] = together
             else:
                 groups.append(component)
@@ -156,24 +155,3 @@ def _join(components: list[frozenset[Place]], places: frozenset[Place]) -> None:
     components[components.index(joined[0])] = places.union(*joined)
     for each in joined[1:]:
         components.remove(each)
-
-
-def _read_early(body: Body) -> frozenset[Place]:
-    """Find the places that are read above what changes them."""
-    early: set[Place] = set()
-    changed: set[Place] = set()
-    for statement in _unfold(body):
-        accesses = find_accesses([statement])
-        early |= accesses.reads - changed
-        changed |= accesses.changes
-    return frozenset(early)
-
-
-def _unfold(body: Body) -> Iterator[Stmt]:
-    """Yield the statements of a body and of its branches as they stand."""
-    for statement in body:
-        if isinstance(statement, Branch):
-            yield replace(statement, then=(), otherwise=())
-            yield from _unfold((*statement.then, *statement.otherwise))
-        else:
-            yield statement

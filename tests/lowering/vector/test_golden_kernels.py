@@ -73,15 +73,23 @@ def test_vector_kernels(name: str, *, update_golden: bool) -> None:
     check_golden(path, described(text, plan), update=update_golden)
 
 
-def test_columns_have_loops_of_their_own(*, update_golden: bool) -> None:
+def columns(costs: Costs = DEFAULT_COSTS) -> LoweredKernel:
+    """The kernel of a struct of two columns."""
     layout = Layout(TimeLayout.SAMPLED, (False, False))
-    plan = lowered(COLUMNS, layout, 1, Costs(carried_vectors=1))
+    plan = lowered(COLUMNS, layout, 1, costs)
     assert isinstance(plan, LoweredKernel)
+    return plan
+
+
+def distributed() -> LoweredKernel:
+    """The same where each loop carries one vector."""
+    return columns(Costs(carried_vectors=1))
+
+
+def test_columns_have_loops_of_their_own(*, update_golden: bool) -> None:
     path = GOLDEN / "loops" / "grid_columns.txt"
-    check_golden(path, described(COLUMNS, plan), update=update_golden)
-    together = lowered(COLUMNS, layout, 1)
-    assert isinstance(together, LoweredKernel)
-    assert loops_of(plan) == loops_of(together) + 1
+    check_golden(path, described(COLUMNS, distributed()), update=update_golden)
+    assert loops_of(distributed()) == loops_of(columns()) + 1
 
 
 def loops_of(plan: LoweredKernel) -> int:

@@ -14,7 +14,9 @@ import pytest
 import tiltpy as tilt
 from tests.compiled import Setting
 from tests.lowering.sweep.test_tumbling_rows import STREAMS
+from tests.lowering.vector.test_golden_kernels import columns
 from tests.plain import check_engines
+from tiltpy.codegen.llvm.module import emit_module
 from tiltpy.costs import DEFAULT_COSTS
 
 CASTS = ("bool", "u16", "f32", "i64")
@@ -48,6 +50,14 @@ def test_kept_structs(stream: str) -> None:
     text = f"input x : f64\n~o[t] = ~x[t] > -1 ? {{ {fields} }} : φ\noutput ~o"
     rows = STREAMS[stream](random, 200)
     check_engines(text, {"x": rows}, settings=WAYS)
+
+
+def test_a_loop_that_spills_stores_through_the_caches() -> None:
+    """It carries 192 bytes of vectors, and stores as many in each round."""
+    kernel = columns().kernel
+    for registers, streams in ((0, False), (1, True), (2048, True)):
+        text = emit_module(kernel, registers=registers)
+        assert ("!nontemporal" in text) is streams
 
 
 def test_many_rows() -> None:

@@ -19,6 +19,7 @@ from tiltpy.codegen.llvm.instructions import HINTS, Instructions
 from tiltpy.codegen.llvm.lanes import BITS, Value, to_bits, widen
 from tiltpy.codegen.llvm.operators import kind_of
 from tiltpy.codegen.llvm.packing import PackMethod, emit_pack
+from tiltpy.loops.accesses import find_carried
 from tiltpy.loops.nodes import (
     Assign,
     Branch,
@@ -55,17 +56,19 @@ def emit_module(
     kernel: LoopKernel,
     *,
     packing: PackMethod = PackMethod.LOOP,
+    registers: int = 512,
     fuses: bool = True,
     converts: bool = True,
 ) -> str:
     """Emit the LLVM IR of a kernel: `void kernel(ptr slots, ptr stop)`.
 
-    `fuses`: the machine has instructions that multiply and add in one; `converts`: and
-    such that convert vectors of 64-bit integers to doubles.
+    `registers` are the bytes that the machine's vector registers hold. `fuses`: it has
+    instructions that multiply and add in one; `converts`: and such that convert vectors
+    of 64-bit integers to doubles.
     """
     masks, permutes = packing is PackMethod.COMPRESS, packing is PackMethod.PERMUTE
     code = Instructions(masks=masks, permutes=permutes, converts=converts)
-    body = _Body(kernel, code, packing=packing, fuses=fuses)
+    body = _Body(kernel, code, packing=packing, registers=registers, fuses=fuses)
     outer = Instructions()
     arguments = ["ptr %slots", "ptr %stop"]
     for _, index in kernel.numbers:
@@ -110,9 +113,12 @@ class _Body:
         code: Instructions,
         *,
         packing: PackMethod,
+        registers: int,
         fuses: bool,
     ) -> None:
         self.packing = packing
+        self.registers = registers
+        self.streams = True
         self.code = code
         self.places: dict[Var, str] = {}
         arrays = {array: f"%array{i}" for i, array in enumerate(kernel.arrays)}
@@ -143,6 +149,7 @@ class _Body:
                 self.assign(var, value(expr))
             case Store(array=array, index=index, value=expr, past=past):
                 stored = value(expr)
+                past = past and self.streams
                 self.memory.store(array, scalar(index), stored, past=past)
             case Pack():
                 self.pack(statement)
@@ -245,9 +252,28 @@ class _Body:
 
     def loop_body(self, body: tuple[Stmt, ...]) -> None:
         """Emit the body of a loop."""
+        around = self.streams
+        self.streams = self.is_streamed(body)
         self.depth += 1
         self.block(body)
         self.depth -= 1
+        self.streams = around
+
+    def is_streamed(self, body: tuple[Stmt, ...]) -> bool:
+        """Decide whether the non-temporal stores of a loop are emitted as such.
+
+        Carried vectors beyond the registers are stored on the stack. Those stores wait
+        behind non-temporal ones, which is slower where they are as many.
+        """
+        streamed = _streamed_bytes(body)
+        if not streamed:
+            return True
+        carried = sum(
+            size_of(place.type) * LANES
+            for place in find_carried(body)
+            if isinstance(place, Var) and place in self.wide_variables
+        )
+        return carried - self.registers < streamed
 
     def for_loop(self, loop: For) -> None:
         self.poll_inside()
@@ -278,3 +304,17 @@ class _Body:
         self.block(branch.otherwise)
         self.code.branch(done)
         self.code.begin(done)
+
+
+def _streamed_bytes(body: tuple[Stmt, ...]) -> int:
+    """Count the bytes that a round of a loop stores by non-temporal stores."""
+    streamed = 0
+    for statement in body:
+        match statement:
+            case Store(array=array, past=True):
+                streamed += size_of(array.type) * LANES
+            case Branch(then=then, otherwise=otherwise):
+                streamed += _streamed_bytes((*then, *otherwise))
+            case _:
+                pass
+    return streamed
