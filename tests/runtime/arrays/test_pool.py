@@ -1,6 +1,7 @@
 """The pool of memory: pages are kept, nobody gets what another still has."""
 
 import gc
+import mmap
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -77,8 +78,16 @@ def test_regions_are_large_enough_and_huge_ones_aligned(size: int) -> None:
     array[:] = 1
     assert int(array.sum()) == size
     if size >= HUGE and sys.platform == "linux":
-        assert place(array) % HUGE_PAGE == 0
+        assert place(array) % HUGE_PAGE < mmap.PAGESIZE
+        assert place(array) % 64 == 0
     assert size <= size_class(size) <= size * 5 // 4 + 4096
+
+
+def test_regions_that_lie_side_by_side_have_other_colors() -> None:
+    """A cache has few places for addresses that are equal within a page."""
+    pool = Pool(MIB)
+    arrays = [pool.take(BYTES, HUGE) for _ in range(8)]
+    assert len({place(array) % mmap.PAGESIZE for array in arrays}) == len(arrays)
 
 
 def test_many_threads_never_share() -> None:

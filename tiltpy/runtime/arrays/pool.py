@@ -13,6 +13,7 @@ import os
 from collections import OrderedDict, deque
 from contextlib import suppress
 from functools import cache
+from itertools import count
 from pathlib import Path
 from threading import local
 from typing import Any
@@ -33,7 +34,10 @@ Array = NDArray[np.generic]
 HUGE_PAGE = 1 << 21
 SMALL = 1 << 12
 """Bytes of an array for which nobody asks how much memory there is."""
+COLOR = 128
+"""Bytes from one color to the next: what a loop stores to an array in each round."""
 COSTS = DEFAULT_COSTS.memory
+_NUMBERS = count()
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,19 +164,24 @@ def size_class(size: int) -> int:
 
 
 def map_region(size: int) -> Region:
-    """Map a region fresh from the system, in huge pages where they pay off."""
+    """Map a region fresh from the system, in huge pages where they pay off.
+
+    Each begins at another color: arrays that are read and written side by side would
+    otherwise share the few places that a cache has for addresses so far apart.
+    """
+    color = next(_NUMBERS) * COLOR % mmap.PAGESIZE
     huge = size >= COSTS.huge_page_bytes and hasattr(mmap, "MADV_HUGEPAGE")
     if hasattr(mmap, "MAP_ANONYMOUS"):
         flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
-        mapping = mmap.mmap(-1, size + HUGE_PAGE * huge, flags=flags)
+        mapping = mmap.mmap(-1, size + color + HUGE_PAGE * huge, flags=flags)
     else:  # Windows has no flags, and shares none of it with others
-        mapping = mmap.mmap(-1, size)
+        mapping = mmap.mmap(-1, size + color)
     address = ctypes.addressof(ctypes.c_char.from_buffer(mapping))
     if huge:
         address += -address % HUGE_PAGE
         with suppress(OSError):  # a system without them
             mapping.madvise(mmap.MADV_HUGEPAGE)
-    return Region(mapping, address, size)
+    return Region(mapping, address + color, size)
 
 
 def dtype_of(scalar: Scalar) -> np.dtype[np.generic]:
