@@ -448,8 +448,9 @@ class Costs(_Thresholds):
 
     # Memory
 
-    streamed_snapshots: int = 1 << 18
-    """Snapshots of an output from which on non-temporal stores pay off (select)."""
+    streamed_bytes: int = 1 << 21
+    """Bytes that a kernel stores to its outputs, from which on non-temporal stores pay
+    off (select, 50 outputs)."""
     staging_buffer: int = 128
     """Snapshots that gather before they are stored so (where, sums with 1 % nulls)."""
     prefetch_bytes: int = 1 << 13

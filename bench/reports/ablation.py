@@ -155,7 +155,7 @@ MECHANISMS: tuple[Mechanism, ...] = (
         "loops/accesses.py",
     ),
     _threshold(
-        "stream_stores", Costs(streamed_snapshots=NEVER), "emit/stream_stores.py"
+        "stream_stores", Costs(streamed_bytes=NEVER), "emit/stream_stores.py"
     ),
 )
 """Every specialised mechanism that has a switch."""

@@ -315,7 +315,7 @@ def _covered(grid: VectorPlan, length: int) -> Forms:
     else:
         yield "grid: several tiles" if made > grid.tile else "grid: one tile"
     finest = min(d.tdom.precision for d in grid.query.definitions)
-    if length // finest > grid.costs.streamed_snapshots:
+    if length // finest > grid.costs.streamed_bytes:
         yield "grid: much to write"
     if length // finest < LANES:
         yield "grid: less than a vector"
@@ -356,7 +356,8 @@ def _much_kept(found: StreamStore, chunk: SweepChunks | VectorChunks) -> Forms:
         form, rows = "merge", greatest(chunk.coverage.rows_of(loop.changes, 0)) // 2
     if form != "merge":
         yield f"{form}: packed"
-    if rows > found.builder.costs.streamed_snapshots:
+    width = sum(array.type.bits // 8 or 1 for array in found.target)
+    if rows > found.builder.costs.streamed_bytes // width:
         yield f"{form}: past the caches"
         if rows > found.builder.costs.staging_buffer:
             yield f"{form}: more than a basin"

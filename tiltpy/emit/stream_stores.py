@@ -17,12 +17,17 @@ from tiltpy.types import BOOL, I64
 
 
 def pays_streaming(
-    builder: KernelBuilder, arrays: Sequence[Array], rows: LExpr
+    builder: KernelBuilder, arrays: Sequence[Array], rows: LExpr, beside: int = 0
 ) -> LExpr:
-    """Decide whether to store so many rows past the caches; arrays must be aligned."""
+    """Decide whether to store so many rows past the caches; arrays must be aligned.
+
+    `beside` are the bytes that the kernel stores to other outputs with each row.
+    """
     addresses = map(builder.address, arrays)
     aligned = (eq(Bin("%", address, i64(64), I64), i64(0)) for address in addresses)
-    return conj(lt(i64(builder.costs.streamed_snapshots), rows), *aligned)
+    stored = beside + sum(array.type.bits // 8 or 1 for array in arrays)
+    most = builder.costs.streamed_bytes // stored
+    return conj(lt(i64(most), rows), *aligned)
 
 
 class StreamStore:

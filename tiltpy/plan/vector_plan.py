@@ -3,7 +3,7 @@
 All loops run over a tile of time, then over the next.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import lcm
 
@@ -34,6 +34,11 @@ class VectorPlan:
     def query(self) -> Query:
         """The query that it computes."""
         return self.geometry.query
+
+    @property
+    def outputs(self) -> Iterator[TemporalExpr]:
+        """The definitions of the query's outputs."""
+        return map(self.geometry.definitions.__getitem__, self.query.outputs)
 
     @cached_property
     def stage_of(self) -> Mapping[str, Stage]:

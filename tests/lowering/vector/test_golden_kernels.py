@@ -82,7 +82,7 @@ def columns(costs: Costs = DEFAULT_COSTS) -> LoweredKernel:
 
 
 def distributed() -> LoweredKernel:
-    """The same where each loop carries one vector."""
+    """The kernel of the struct where each loop carries one vector."""
     return columns(Costs(carried_vectors=1))
 
 

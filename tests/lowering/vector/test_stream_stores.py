@@ -62,7 +62,7 @@ def test_a_loop_that_spills_stores_through_the_caches() -> None:
 
 def test_many_rows() -> None:
     """More than go through the caches, some of them several times."""
-    count = 3 * DEFAULT_COSTS.streamed_snapshots
+    count = DEFAULT_COSTS.streamed_bytes // 4
     random = np.random.default_rng(1)
     ends = random.integers(1, 5, count).cumsum()
     starts = ends - random.integers(1, 2, count)

@@ -186,7 +186,7 @@ class _VectorKernel:
                 output = Output(self.builder, definition, outcome, lanes=lanes)
                 behind = inner.name("place", sub(cell, i64(self.plan.lags[name])))
                 output.store(inner, behind)
-                output.start(self.starts)
+                output.start(self.starts, self.plan.outputs)
                 self.outputs[name] = output
                 loops.append(self._describe(definition, loop, outcome))
             if self.plan.is_materialised(name):

@@ -4,6 +4,8 @@ Where every cell is a snapshot its value goes to the cell's place. Elsewhere the
 are packed, and a bitmap says in which cells snapshots begin (see `abi.AlignedRange`).
 """
 
+from collections.abc import Iterable
+
 from tiltpy.abi.signature import LANES
 from tiltpy.abi.slots import SlotKind
 from tiltpy.emit.builder import Block, KernelBuilder
@@ -83,8 +85,8 @@ class Output:
         for kind in (SlotKind.OUT_BEGINS, SlotKind.OUT_COVERED):
             self.masks[kind] = builder.fresh(f"{name}.{kind.value}", BOOL)
 
-    def start(self, block: Block) -> None:
-        """Set the variables before the loops."""
+    def start(self, block: Block, outputs: Iterable[TemporalExpr]) -> None:
+        """Set the variables before the loops, which compute some outputs."""
         low = self.builder.number(SlotKind.LOW, "")
         high = self.builder.number(SlotKind.HIGH, "")
         length = sub(high, low)
@@ -92,7 +94,13 @@ class Output:
         if self.outlet is not None:
             self.outlet.start(block, self.total)
         elif self.outcome.full:
-            streams = pays_streaming(self.builder, self._arrays(), self.total)
+            beside = sum(
+                _row_bytes(output) * self.precision // output.tdom.precision
+                for output in outputs
+                if output.name != self.name
+            )
+            arrays = self._arrays()
+            streams = pays_streaming(self.builder, arrays, self.total, beside)
             block.set(self.past, streams)
         else:
             block.set(self.count, i64(0))
@@ -220,3 +228,8 @@ class Output:
             count = self.total if self.outcome.full else self.count
         slot = self.builder.slot(SlotKind.OUT_COUNT, self.name)
         block.add(WriteSlot(slot, count))
+
+
+def _row_bytes(output: TemporalExpr) -> int:
+    """Count the bytes of a row's values."""
+    return sum(scalar.bits // 8 or 1 for _, scalar in columns(output.type))
