@@ -455,6 +455,27 @@ def test_a_waiting_command_can_be_interrupted() -> None:
         assert process.stderr.read() == b"tilt: interrupted\n"
 
 
+@pytest.mark.parametrize(
+    "last",
+    ["import atexit; atexit.register(say)", "threading.Thread(target=say).start()"],
+)
+def test_a_command_ends_after_all_that_goes_on(last: str) -> None:
+    program = (
+        "import threading, time\n"
+        "from tiltpy.cli.main import main\n"
+        "def say():\n"
+        "    time.sleep(0.2); print('last')\n"
+        f"{last}; raise SystemExit(main())"
+    )
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", program, "explain", "none.tilt"],
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout) == (2, b"last\n")
+
+
 class _Terminal:
     """Standard error as a terminal."""
 
