@@ -180,9 +180,9 @@ def _plan_parts(
     for group in parts:
         fold = None
         if group.is_keyed:
-            from tiltpy.engines import keyed_tables  # noqa: PLC0415 - late
+            from tiltpy.engines import folded_tables  # noqa: PLC0415 - late
 
-            fold = keyed_tables.plan_folds_of(
+            fold = folded_tables.plan_folds_of(
                 group, bindings, request, options, alone=len(parts) == 1
             )
         if fold is None:

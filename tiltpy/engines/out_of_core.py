@@ -113,11 +113,11 @@ def _fold(
     those of grouped rows. How much memory the run has decides nothing: it must change
     no bit.
     """
-    from tiltpy.engines import keyed_tables  # noqa: PLC0415 - late
+    from tiltpy.engines import folded_tables  # noqa: PLC0415 - late
 
     workers = options.workers or default_workers()
     with allow_threads(workers):
-        folded = keyed_tables.fold_file(
+        folded = folded_tables.fold_file(
             group,
             bindings,
             run.request,

@@ -12,7 +12,7 @@ import pytest
 import tiltpy as tilt
 from tiltpy.compiler.options import CompileOptions
 from tiltpy.costs import Costs, PreaggregationCosts, SpanCosts
-from tiltpy.engines import keyed_tables
+from tiltpy.engines import folded_tables
 from tiltpy.errors import DataError
 from tiltpy.plan.nodes import Misfit
 from tiltpy.runtime.arrow.parquet_scan import scan_parquet
@@ -78,8 +78,8 @@ def count_outcomes() -> Iterator[list[str]]:
         return run
 
     with (
-        patch.object(keyed_tables, "are_arrow_pages_reused", lambda: True),
-        patch.object(keyed_tables, "fold_in_parts", fold),
+        patch.object(folded_tables, "are_arrow_pages_reused", lambda: True),
+        patch.object(folded_tables, "fold_in_parts", fold),
     ):
         yield ended
 

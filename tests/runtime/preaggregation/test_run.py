@@ -16,7 +16,7 @@ from tests.random.pane_folds import CalendarFoldWriter, FoldCase, FoldWriter, Ro
 from tiltpy.compiler.options import CompileOptions
 from tiltpy.compiler.query_kernels import Compiler
 from tiltpy.costs import Costs, PreaggregationCosts
-from tiltpy.engines import keyed_tables
+from tiltpy.engines import folded_tables
 from tiltpy.engines.local import run_parts
 from tiltpy.interpreter.evaluate import Event, Snapshot
 from tiltpy.interpreter.keys import interpret_by_key
@@ -475,7 +475,7 @@ def test_users_get_it_where_it_pays() -> None:
     keys, x = rng.integers(0, 5, 5000), rng.integers(-1, 2, 5000, np.int32)
     frame = pa.table({"k": keys, "ts": np.arange(1, 5001), "x": x})
     regular = tilt.sampled(np.arange(50.0), 0, 100)
-    with patch.object(keyed_tables, "DirectFolds", wraps=DirectFolds) as used:
+    with patch.object(folded_tables, "DirectFolds", wraps=DirectFolds) as used:
         result = tilt.parse(text).run(x=frame, r=regular)
     used.assert_called_once()
     table = result["n"].to_arrow()
