@@ -5,6 +5,8 @@ from tiltpy.routines.routine import Routine
 
 SPARE = LANES
 """Entries that a routine may write behind the last one of an array that it packs."""
+WORD = 8
+"""Bytes of a text that are copied at once."""
 BYTES_BEHIND = 3
 """Bytes that are read behind the bits of cells."""
 
@@ -93,6 +95,13 @@ REPEAT_NUMBERS = Routine("repeated numbers")
 
 How many numbers there are; their counts; they; where they go, with `SPARE` entries
 behind.
+"""
+REPEAT_TEXTS = Routine("repeated texts")
+"""The bytes of texts, each repeated as often as a count says, one behind the other.
+
+How many are taken; their numbers, counts and sizes. Where each text begins; the bytes
+of all, and `WORD` more. Then what is written: behind a first entry, where each ends;
+the bytes, with room for `WORD` more.
 """
 COUNT_CODES = Routine("rows of each code")
 """Counts of the rows that have each code.

@@ -18,6 +18,7 @@ from tiltpy.routines.kernels.move_rows import build_gather, build_scatter
 from tiltpy.routines.kernels.place_rows import build_counts, build_places
 from tiltpy.routines.kernels.place_stamps import build_times
 from tiltpy.routines.kernels.repeat_numbers import build_repetition
+from tiltpy.routines.kernels.repeat_texts import build_text_repetition
 from tiltpy.routines.kernels.search_slices import build_search
 from tiltpy.routines.kernels.select_entries import build_selection
 from tiltpy.routines.kernels.shift_by_key import build_layout, build_shifts
@@ -36,6 +37,7 @@ BUILDERS: Mapping[str, Callable[[], LoopKernel]] = {
     "times shifted by key": partial(build_shifts, points=False),
     "points shifted by key": partial(build_shifts, points=True),
     "repeated numbers": build_repetition,
+    "repeated texts": build_text_repetition,
     "rows of each code": build_counts,
     "places of rows by code": build_places,
     "32 bits moved to places": partial(build_scatter, U32),

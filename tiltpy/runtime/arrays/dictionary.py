@@ -6,7 +6,6 @@ makes both, with one dictionary for all columns of a run.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
-from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +18,6 @@ from tiltpy.ops import STRING_TESTS
 from tiltpy.string_predicates import array_of, find_members, match_strings
 
 Codes = NDArray[np.int32]
-Integer = TypeVar("Integer", bound=np.integer)
 Recoding = Codes | None
 """The new code of each string of a dictionary; None where codes do not change."""
 MOST_BYTES = 2**31 - 1
@@ -120,38 +118,7 @@ NO_STRINGS = Strings.of([])
 """The dictionary of a run in which no string occurs."""
 
 
-def merge_dictionaries(
-    dictionaries: Sequence[pa.LargeStringArray], *, ordered: bool
-) -> tuple[Strings, tuple[Codes, ...]]:
-    """Merge dictionaries; returns the new codes of the strings of each, too.
-
-    `ordered`: the codes are in order of the strings' UTF-8 bytes.
-    """
-    chunks = pa.chunked_array(list(dictionaries), pa.large_string())
-    encoded = chunks.dictionary_encode()
-    values = encoded.chunk(0).dictionary
-    if any(place_of(chunk.dictionary) != place_of(values) for chunk in encoded.chunks):
-        encoded = encoded.unify_dictionaries()
-        values = encoded.chunk(0).dictionary
-    codes = [_integers(chunk.indices, np.int32) for chunk in encoded.chunks]
-    if ordered:
-        order = pc.sort_indices(values)
-        values = values.take(order)
-        ranks = np.empty(len(order), np.int32)
-        ranks[_integers(order, np.uint64).view(np.int64)] = np.arange(
-            len(order), dtype=np.int32
-        )
-        codes = [ranks[indices] for indices in codes]
-    return Strings(values), tuple(codes)
-
-
 def place_of(array: pa.Array) -> tuple[int, ...]:
     """Return where an array lies in memory: those with one place are equal."""
     addresses = [0 if each is None else each.address for each in array.buffers()]
     return (array.offset, len(array), *addresses)
-
-
-def _integers(array: pa.Array, kind: type[Integer]) -> NDArray[Integer]:
-    """View the integers of an array without nulls."""
-    offset = array.offset * np.dtype(kind).itemsize
-    return np.frombuffer(array.buffers()[1], kind, len(array), offset)

@@ -26,13 +26,13 @@ from tiltpy.runtime.arrays.dictionary import (
     NO_STRINGS,
     Recoding,
     Strings,
-    merge_dictionaries,
     place_of,
 )
 from tiltpy.runtime.arrays.pool import allocate
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
 from tiltpy.runtime.arrays.views import bools_of, plain_array, validity_of, values_of
 from tiltpy.runtime.arrow.make_strings import StringMaker
+from tiltpy.runtime.arrow.merge_dictionaries import merge_dictionaries
 from tiltpy.runtime.arrow.value_codes import TextCodes
 from tiltpy.runtime.concurrency.workers import map_shared, portions
 from tiltpy.string_predicates import array_of
@@ -76,7 +76,7 @@ def encode_chunks(chunks: Sequence[pa.Array]) -> pa.DictionaryArray:
             known[place] = _encode_dictionary(chunk.dictionary)
         codes, values = known[place]
         indices = chunk.indices
-        indices = indices.cast(pa.int32()) if codes is None else codes.take(indices)
+        indices = _cast(indices, pa.int32()) if codes is None else codes.take(indices)
         encoded.append(_of(indices, values))
     if not encoded:
         return NO_STRINGS.values.dictionary_encode()[:0]
@@ -199,8 +199,13 @@ def _unify(encoded: list[pa.DictionaryArray]) -> tuple[pa.Array, pa.Array]:
 
 
 def _of(codes: pa.Array, values: pa.Array) -> pa.DictionaryArray:
-    dictionary = values.cast(pa.large_string())
+    dictionary = _cast(values, pa.large_string())
     return pa.DictionaryArray.from_arrays(codes, dictionary, safe=False)
+
+
+def _cast(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Cast an array that is not of the type, by one of Arrow's functions."""
+    return array if array.type == kind else array.cast(kind)
 
 
 def string_column(array: pa.DictionaryArray) -> Column:

@@ -25,9 +25,10 @@ from tiltpy.ir.string_sources import (
     StringUses,
 )
 from tiltpy.memory_sizes import format_size
-from tiltpy.runtime.arrays.dictionary import Codes, merge_dictionaries
+from tiltpy.runtime.arrays.dictionary import Codes
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array
 from tiltpy.runtime.arrays.pool import Array, dtype_of
+from tiltpy.runtime.arrow.merge_dictionaries import merge_dictionaries
 from tiltpy.runtime.arrow.pair_index import index_pairs
 from tiltpy.string_functions import call_strings
 from tiltpy.types import STRING

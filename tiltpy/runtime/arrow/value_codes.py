@@ -10,18 +10,17 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tiltpy import arrow_functions as pc
-from tiltpy.routines.catalogue import CODE_NUMBERS, CODE_TEXTS
+from tiltpy.routines.catalogue import CODE_NUMBERS, CODE_TEXTS, WORD
 from tiltpy.routines.prepared_call import PreparedCall
 from tiltpy.routines.routine import Routine
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array
 from tiltpy.runtime.arrays.views import (
     array_of,
     bools_of,
-    integers_of,
     plain_array,
     values_of,
 )
+from tiltpy.runtime.arrow.texts import Texts
 
 BLOCK = 1 << 12
 """Rows that are coded at once: there is room for as many new values."""
@@ -222,7 +221,7 @@ class TextCodes(ValueCodes[pa.Array]):
     def __init__(self, kind: pa.DataType) -> None:
         super().__init__(kind)
         self._offsets = np.zeros(1, np.int64)
-        self._data = np.zeros(0, np.uint8)
+        self._data = np.zeros(WORD, np.uint8)
         self._ranks = np.zeros(0, np.int64)
         """The place of each code in the order of all, if it is known of all."""
         self._sorted = 0
@@ -230,11 +229,11 @@ class TextCodes(ValueCodes[pa.Array]):
 
     def decode(self, codes: I64Array) -> pa.Array:
         """Look up the values of codes."""
-        return self._take(codes).cast(self.kind)
+        return self._texts.take(codes, self.kind, self.is_null(codes))
 
-    def _take(self, codes: I64Array) -> pa.Array:
-        """Look up the values of codes as large strings, of which any may be there."""
-        return self._list_known().take(plain_array(codes, self.is_null(codes)))
+    @property
+    def _texts(self) -> Texts:
+        return Texts(self._offsets[: self.count + 1], self._data)
 
     def rank(self, codes: I64Array) -> I64Array:
         """Find the ranks of texts among all, or among those of the codes.
@@ -254,8 +253,10 @@ class TextCodes(ValueCodes[pa.Array]):
     def _rank(self, codes: I64Array) -> I64Array:
         """Rank the texts of distinct codes among each other."""
         ranks = np.empty(len(codes), np.int64)
-        order = integers_of(pc.array_sort_indices(self._take(codes)))
-        ranks[order] = np.arange(len(codes))
+        texts = self._texts
+        if len(codes) < self.count:
+            texts = Texts.of(texts.take(codes, pa.large_string()))
+        ranks[texts.sort()] = np.arange(len(codes))
         return ranks
 
     def _view(self, column: pa.Array) -> pa.Array:
@@ -269,7 +270,7 @@ class TextCodes(ValueCodes[pa.Array]):
         )
         texts = np.frombuffer(data, np.uint8) if data else np.zeros(0, np.uint8)
         size = int(self._offsets[self.count]) + int(stops[-1] - stops[0])
-        if size > len(self._data):
+        if size + WORD > len(self._data):
             self._data = np.append(self._data, np.zeros(size, np.uint8))
         arrays = stops.astype(np.int64), texts, self._table, self._offsets, self._data
         self._call(CODE_TEXTS, len(rows), *arrays, codes=codes)

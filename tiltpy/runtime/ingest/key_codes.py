@@ -21,9 +21,11 @@ from tiltpy.lean_dataclass import dataclass
 from tiltpy.runtime.arrays.block_passes import for_each_block
 from tiltpy.runtime.arrays.dictionary import MOST_BYTES
 from tiltpy.runtime.arrays.distinct import distinct
+from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array
 from tiltpy.runtime.arrays.views import bools_of, integers_of, plain_array, values_of
 from tiltpy.runtime.arrow.encode_strings import encode_chunks, is_string
 from tiltpy.runtime.arrow.read_frame import payload_array
+from tiltpy.runtime.arrow.texts import Texts
 from tiltpy.runtime.concurrency.workers import map_portions
 from tiltpy.runtime.ingest.hashed_integers import are_few_distinct, rank_distinct
 from tiltpy.runtime.ingest.packed_sort import Codes, excess_bits, fits_packed
@@ -91,7 +93,7 @@ def _code_column(array: pa.Array) -> KeyCodes:
         return KeyCodes(codes, 1, lambda numbers: (pa.nulls(len(numbers)),))
     if is_string(kind):
         encoded = array if pa.types.is_dictionary(kind) else encode_chunks([array])
-        return _rank_dictionary(encoded, _cast_short)
+        return _rank_texts(encoded)
     if pa.types.is_floating(kind):
         wide = array.cast(pa.float32()) if pa.types.is_float16(kind) else array
         return _rank_dictionary(
@@ -222,9 +224,32 @@ def _subtract_least(values: Codes, least: np.unsignedinteger, size: int) -> Code
 
 def _rank_dictionary(encoded: pa.DictionaryArray, restore: Restore) -> KeyCodes:
     """Encode a dictionary's values by their rank."""
-    values, indices = encoded.dictionary, encoded.indices
-    size = len(values)
+    values = encoded.dictionary
     order = integers_of(pc.array_sort_indices(values)).view(np.int64)
+
+    def decode(indices: I64Array, absent: BoolArray) -> pa.Array:
+        return restore(values.take(plain_array(indices, absent)))
+
+    return _rank(encoded.indices, order, decode)
+
+
+def _rank_texts(encoded: pa.DictionaryArray) -> KeyCodes:
+    """Encode a dictionary's texts by their rank; what fits goes out as `string`."""
+    values = encoded.dictionary
+    texts = Texts.of(values)
+    kind = pa.string() if values.nbytes < MOST_BYTES else values.type
+
+    def decode(indices: I64Array, absent: BoolArray) -> pa.Array:
+        return texts.take(indices, kind, absent if absent.any() else None)
+
+    return _rank(encoded.indices, texts.sort(), decode)
+
+
+def _rank(
+    indices: pa.Array, order: I64Array, take: Callable[[I64Array, BoolArray], pa.Array]
+) -> KeyCodes:
+    """Encode the indices of values by the rank of these; null has the index behind."""
+    size = len(order)
     if indices.null_count:
         order = np.insert(order, 0, size)  # nulls first
         indices = indices.fill_null(size)
@@ -236,7 +261,7 @@ def _rank_dictionary(encoded: pa.DictionaryArray, restore: Restore) -> KeyCodes:
 
     def decode(numbers: Codes) -> tuple[pa.Array, ...]:
         indices = order[numbers]
-        return (restore(values.take(plain_array(indices, indices == size))),)
+        return (take(indices, indices == size),)
 
     return KeyCodes(codes, max(1, len(order)), decode)
 
@@ -257,11 +282,6 @@ def _canonicalize_floats(array: pa.Array) -> pa.Array:
     alike = np.where(np.isnan(zeros), values.dtype.type(np.nan), zeros)
     absent = bools_of(array.is_null()).view(np.bool_)
     return plain_array(alike, absent)
-
-
-def _cast_short(strings: pa.Array) -> pa.Array:
-    """Cast strings to the output type, if their text fits."""
-    return strings.cast(pa.string()) if strings.nbytes < MOST_BYTES else strings
 
 
 # -- types ----------------------------------------------------------------------------

@@ -69,7 +69,7 @@ class KeyDictionary:
         """Sort codes by their keys, which are decoded when anyone looks at them."""
         if len(codes) > 1:
             codes = codes[self._find_order(codes)]
-        decode = partial(self._decode, codes)
+        decode = partial(self.decode, codes)
         late = LateColumns(self.types, len(codes), decode)
         return codes, Keys(self.names, None, late)
 
@@ -95,7 +95,7 @@ class KeyDictionary:
 
     def save(self) -> list[pa.Array]:
         """List the columns of all keys, in the order of their codes."""
-        return list(self._decode(np.arange(len(self))))
+        return list(self.decode(np.arange(len(self))))
 
     def restore(self, columns: Sequence[pa.Array]) -> None:
         """Take over saved keys, in the order of their codes."""
@@ -105,10 +105,10 @@ class KeyDictionary:
     def none(self) -> Keys:
         """Make no keys, of the types of all."""
         if self._none is None:
-            self._none = Keys(self.names, self._decode(np.zeros(0, np.int64)))
+            self._none = Keys(self.names, self.decode(np.zeros(0, np.int64)))
         return self._none
 
-    def _decode(self, codes: I64Array) -> tuple[pa.Array, ...]:
+    def decode(self, codes: I64Array) -> tuple[pa.Array, ...]:
         """Look up the keys of codes."""
         both = zip(self._columns, self._split(codes), strict=True)
         return tuple([known.decode(column) for known, column in both])

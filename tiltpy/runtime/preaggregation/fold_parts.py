@@ -23,7 +23,6 @@ from tiltpy.plan.pane_limits import PaneFacts, most_keys, refuse_size
 from tiltpy.runtime.arrays.dictionary import NO_STRINGS
 from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
-from tiltpy.runtime.arrays.views import plain_array
 from tiltpy.runtime.arrow.parquet_scan import (
     ParquetScan,
     RowBatch,
@@ -275,13 +274,14 @@ class _PartFolds:
         """Put the states of all parts in order of keys."""
         assert self.known is not None
         assert self.stamps is not None
-        codes, keys = self.known.sort(np.arange(len(self.known)))
+        known = self.known
+        codes, keys = known.sort(np.arange(len(known)))
         slots = np.empty(len(codes), np.int64)
         slots[codes] = np.arange(len(codes))
         none = np.zeros(0, np.uint8)
 
         def take(numbers: I64Array) -> tuple[pa.Array, ...]:
-            return tuple(each.take(plain_array(numbers)) for each in keys.columns)
+            return known.decode(codes[numbers])
 
         coded = CodedKeys(none, U8, 0, len(codes), take)
         rows = SnapshotBuffer.empty(self.declared.type)

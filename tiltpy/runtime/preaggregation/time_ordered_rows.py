@@ -124,9 +124,7 @@ class TimeOrderedRows:
     @cached_property
     def _distinct(self) -> int:
         """Count the keys of a sample."""
-        rows = plain_array(self._sample())
-        keys = encode_keys([column.take(rows) for column in self.columns])
-        return len(distinct(keys.codes))
+        return len(distinct(self._codes.codes[self._sample()]))
 
 
 def _is_integer(kind: pa.DataType) -> bool:

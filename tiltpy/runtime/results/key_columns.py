@@ -1,6 +1,6 @@
 """The keys of an output's snapshots, and the key columns of its table."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import numpy as np
@@ -13,6 +13,7 @@ from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.repetition import repeat_numbers
 from tiltpy.runtime.arrays.same_memory import join_slices
 from tiltpy.runtime.arrays.views import array_of, integers_of, plain_array
+from tiltpy.runtime.arrow.texts import Texts, is_plain_text
 from tiltpy.runtime.concurrency.workers import map_portions, map_shared
 from tiltpy.runtime.execution.stitch import Piece
 from tiltpy.runtime.ingest.keys import Keys
@@ -68,52 +69,52 @@ class KeyColumns:
     def chunks(self, sizes: Sequence[int]) -> list[list[pa.Array]]:
         """Make the columns for consecutive chunks of the given sizes, by workers."""
         nonempty = self.counts > 0
-        columns: Sequence[pa.Array] = self.keys.columns
-        counts = self.counts
-        if len(self.numbers) < len(self.keys) or not nonempty.all():
-            counts, numbers = counts[nonempty], plain_array(self.numbers[nonempty])
-            columns = [column.take(numbers) for column in columns]
-        total = sum(sizes)
-        if len(counts) == total:  # a snapshot of each
-            repeated = list(columns)
-        else:
-            repeated = [_repeat_keys(column, counts, total) for column in columns]
+        counts, numbers = self.counts[nonempty], self.numbers[nonempty]
+        repeated = [_repeat(column, numbers, counts) for column in self.keys.columns]
         stops = np.cumsum(sizes).tolist()
 
-        def decode(chunk: tuple[int, int]) -> list[pa.Array]:
+        def make(chunk: tuple[int, int]) -> list[pa.Array]:
             stop, size = chunk
-            return [_decode_runs(each.slice(stop - size, size)) for each in repeated]
+            return [make_rows(stop - size, stop) for make_rows in repeated]
 
-        return map_shared(decode, list(zip(stops, sizes, strict=True)))
+        return map_shared(make, list(zip(stops, sizes, strict=True)))
 
     def rows_per_chunk(self) -> int:
         """Bound the snapshots of a chunk so that the text of its keys fits."""
         longest = 1
         for column in self.keys.columns:
             if pa.types.is_string(column.type):
-                size = pc.max(pc.binary_length(column)).as_py()
-                longest = max(longest, int(size or 0))
+                longest = max(longest, Texts.of(column).longest)
         return max(1, MOST_BYTES // longest)
 
 
-def _repeat_keys(column: pa.Array, counts: I64Array, total: int) -> pa.Array:
-    """Repeat each key of a column: integers at once, others as runs."""
+def _repeat(
+    column: pa.Array, numbers: I64Array, counts: I64Array
+) -> Callable[[int, int], pa.Array]:
+    """Repeat the values of a column that have some numbers: returns what makes rows."""
+    total = int(counts.sum())
+    if len(column) == len(numbers) == total:  # a snapshot of each
+        return lambda first, stop: column[first:stop]
+    if is_plain_text(column.type):
+        texts, ends = Texts.of(column), np.cumsum(counts)
+
+        def take(first: int, stop: int) -> pa.Array:
+            runs = slice(ends.searchsorted(first, "right"), ends.searchsorted(stop) + 1)
+            some = np.diff(np.minimum(ends[runs], stop), prepend=first)
+            return texts.take(numbers[runs], column.type, counts=some)
+
+        return take
     if pa.types.is_integer(column.type) and not column.null_count:
-        numbers = integers_of(column)
-        wide = numbers.astype(np.int64, copy=False)  # modulo 2**64
-        repeated = repeat_numbers(wide, counts, total)
-        return array_of(repeated.astype(numbers.dtype, copy=False), None, column.type)
+        values = integers_of(column)
+        wide = values[numbers].astype(np.int64, copy=False)  # modulo 2**64
+        repeated = repeat_numbers(wide, counts, total).astype(values.dtype, copy=False)
+        rows = array_of(repeated, None, column.type)
+        return lambda first, stop: rows[first:stop]
     ends = plain_array(np.cumsum(counts))
     kind = pa.run_end_encoded(ends.type, column.type)
-    return pa.RunEndEncodedArray.from_buffers(
-        kind, total, [None], children=[ends, column]
-    )
-
-
-def _decode_runs(column: pa.Array) -> pa.Array:
-    """Decode a column where it has runs."""
-    is_encoded = pa.types.is_run_end_encoded(column.type)
-    return pc.run_end_decode(column) if is_encoded else column
+    children = [ends, column.take(plain_array(numbers))]
+    runs = pa.RunEndEncodedArray.from_buffers(kind, total, [None], children=children)
+    return lambda first, stop: pc.run_end_decode(runs[first:stop])
 
 
 def sort_by_time(table: pa.Table, *, tied: bool) -> pa.Table:
