@@ -11,4 +11,5 @@ def address(array: NDArray[np.generic] | None) -> int:
     Not for arrays of dates, which have no buffer interface.
     """
     assert array is not None
-    return int(pa.py_buffer(array).address)
+    place: int = pa.py_buffer(array).address
+    return place

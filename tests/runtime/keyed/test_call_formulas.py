@@ -7,6 +7,7 @@ import pytest
 import tiltpy as tilt
 from tiltpy.runtime.arrays.dictionary import NO_STRINGS
 from tiltpy.runtime.arrays.dtypes import I64Array
+from tiltpy.runtime.arrays.pool import ScratchArrays
 from tiltpy.runtime.execution.call_table import CallTable, list_numbers, list_sizes
 from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.keyed.call_formulas import CallFormulas, CoverageByFormulas, Rows
@@ -55,11 +56,15 @@ def test_formulas_say_what_the_extents_do(
     prepare, prepared = CallFormulas.prepare, 0
 
     def check(
-        formulas: CallFormulas, rows: Rows, cells: AllCells, keys: I64Array
+        formulas: CallFormulas,
+        rows: Rows,
+        cells: AllCells,
+        keys: I64Array,
+        scratch: ScratchArrays,
     ) -> tuple[CallTable, CoverageByFormulas]:
         nonlocal prepared
         prepared += 1
-        table, covered = prepare(formulas, rows, cells, keys)
+        table, covered = prepare(formulas, rows, cells, keys, scratch)
         signature = table.kernel.signature
         batch = SweepBatch.of_keys(signature, rows, cells, keys, Request(), NO_STRINGS)
         for slot, number in list_numbers(table.map, batch.coverage):

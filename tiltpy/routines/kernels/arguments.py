@@ -14,14 +14,14 @@ class RoutineArguments:
     def number(self, name: str) -> Var:
         """Declare a number."""
         var = Var(name, I64)
-        self._numbers.append((var, self._next))
+        self._numbers.append((var, self.size))
         return var
 
     def array(
         self, name: str, of: Scalar = I64, *, written: bool = False, bits: bool = False
     ) -> Array:
         """Declare an array; a bool is a byte, or a bit with `bits`."""
-        array = Array(name, of, self._next, written, bits)
+        array = Array(name, of, self.size, written, bits)
         self._arrays.append(array)
         return array
 
@@ -31,7 +31,8 @@ class RoutineArguments:
         return WriteSlot(slots[number.name], value)
 
     @property
-    def _next(self) -> int:
+    def size(self) -> int:
+        """The number of slots so far."""
         return len(self._numbers) + len(self._arrays)
 
     def kernel(self, *body: Stmt) -> LoopKernel:

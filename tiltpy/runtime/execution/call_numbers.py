@@ -1,6 +1,6 @@
 """Arithmetic on what calls cover: ints for one call, columns for many.
 
-Ints may be traced (`traced_numbers`), for calls that are made again and again.
+Both may be traced (`traced_operands`), for calls that are made again and again.
 
 One formula serves both. A numpy operation takes as long for one item as for hundreds,
 and ten times as long as Python's own: a run over few rows would feel that.
@@ -10,14 +10,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from tiltpy.calendars import end_of_cell, round_up
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array
-from tiltpy.runtime.execution.traced_numbers import (
-    is_traced,
-    least_of,
-    most_of,
-    select,
-)
-from tiltpy.types import TDom
+from tiltpy.runtime.execution.traced_operands import TracedOperand, find_trace
+from tiltpy.types import ENDLESS, TDom
 
 N = TypeVar("N", int, I64Array)
 """A number of one call, or a column with one for each call."""
@@ -28,7 +24,8 @@ def least(left: N, right: N | int) -> N:
     """The smaller one of two numbers, for each call."""
     if isinstance(left, int) and isinstance(right, int):
         return min(right, left)
-    find: Any = least_of if is_traced(left, right) else np.minimum
+    trace = find_trace(left, right)
+    find: Any = np.minimum if trace is None else trace.least
     smaller: N = find(left, right)
     return smaller
 
@@ -37,7 +34,8 @@ def most(left: N, right: N | int) -> N:
     """The larger one of two numbers, for each call."""
     if isinstance(left, int) and isinstance(right, int):
         return max(right, left)
-    find: Any = most_of if is_traced(left, right) else np.maximum
+    trace = find_trace(left, right)
+    find: Any = np.maximum if trace is None else trace.most
     larger: N = find(left, right)
     return larger
 
@@ -47,8 +45,8 @@ def choose(condition: Truth, this: N | int, that: N | int) -> N:
     chosen: Any
     if isinstance(condition, bool):
         chosen = this if condition else that
-    elif is_traced(condition):
-        chosen = select(condition, this, that)
+    elif isinstance(condition, TracedOperand):
+        chosen = condition.trace.select(condition, this, that)
     else:
         chosen = np.where(condition, this, that)
     numbers: N = chosen
@@ -63,6 +61,30 @@ def ceil_to(tdom: TDom, times: N) -> N:
 def floor_to(tdom: TDom, times: N) -> N:
     """The last grid points at or before some times."""
     return times - (times - tdom.offset) % tdom.precision
+
+
+def end_cells(tdom: TDom, times: N) -> N:
+    """The ends of the cells that hold some times; traced ones have no calendar."""
+    if tdom.calendar is None:
+        return ceil_to(tdom, times)
+    if isinstance(times, int):
+        return end_of_cell(tdom, times)
+    return round_up(tdom, times)
+
+
+def least_since(times: Any, first: I64Array, count: I64Array, bound: Any) -> I64Array:
+    """The least time in each of some slices that is no earlier than a bound.
+
+    `ENDLESS` where there is none. Slices are behind one another.
+    """
+    if not isinstance(times, np.ndarray):
+        traced: I64Array = times.least_since(first, count, bound)
+        return traced
+    found, some = np.full(len(first), ENDLESS), count.nonzero()[0]
+    if len(some):
+        late = np.where(times >= bound, times, ENDLESS)
+        found[some] = np.minimum.reduceat(late, first[some])
+    return found
 
 
 def multiply(left: N, right: N) -> N:

@@ -166,7 +166,7 @@ class CallTable:
         """Copy a filled table for so many other calls in order.
 
         All have the numbers of the first one, until those that differ are filled in,
-        and no memory to write to before `take_sizes`.
+        and nothing to write to before `take_sizes`.
         """
         table = CallTable.__new__(CallTable)
         slots = np.empty((count, self.map.size), np.int64)
@@ -180,20 +180,17 @@ class CallTable:
         vars(table).update(vars(self) | fresh)
         return table
 
-    def take_sizes(self, sizes: Mapping[int, I64Array | int]) -> None:
-        """Allocate what each call writes at most, by slot, to arrays and scratch."""
-        for index, size in sizes.items():
-            if index in self.needs:
-                need = self.needs[index]
-                self.needs[index] = ScratchNeed(need.key, need.type, greatest(size))
-        totals: dict[int, int] = {}  # most have the same size
+    def take_sizes(self, sizes: Mapping[int, int], scratch: ScratchArrays) -> None:
+        """Have calls write to scratch of a thread, by slot.
+
+        Sizes of what all calls share are those that one needs at most; behind one
+        another they write as many entries as all do.
+        """
+        for index, need in self.needs.items():
+            self.needs[index] = ScratchNeed(need.key, need.type, sizes[index])
         for slot in self._appended:
-            size = sizes[slot.index]
-            known = totals.get(id(size))
-            if known is None:
-                calls = 1 if isinstance(size, np.ndarray) else self.count
-                known = totals[id(size)] = calls * total(size)
-            array = memory.allocate(slot.type, known + LANES)
+            key = f"{slot.loop.name}.{slot.kind.value}", slot.column
+            array = scratch.take(key, slot.type, sizes[slot.index] + LANES)
             self.arrays[slot.key] = OutputArray(array)
             self.slots[:, slot.index] = 0
             self.slots[0, slot.index] = address(array)

@@ -13,7 +13,7 @@ from tiltpy.runtime.arrays.search_slices import search_slices
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.execution.call_numbers import N, choose, least, most
 from tiltpy.runtime.execution.key_domains import RowsByKey
-from tiltpy.runtime.execution.traced_numbers import TracedArray, is_traced
+from tiltpy.runtime.execution.traced_operands import is_traced
 from tiltpy.runtime.ingest.keys import Groups
 from tiltpy.types import ENDLESS
 
@@ -198,18 +198,18 @@ class RowSlices(Generic[N]):
 
 def _search_sorted(times: Any, wanted: Any, side: Literal["left", "right"]) -> Any:
     """Search times in order, or trace the search."""
-    if isinstance(times, TracedArray):
-        return times.search(wanted, side)
-    return times.searchsorted(wanted, side)
+    if isinstance(times, np.ndarray):
+        return times.searchsorted(wanted, side)
+    return times.search(wanted, side)
 
 
 def _search_slices(
     times: Any, first: Any, stop: Any, wanted: Any, side: Literal["left", "right"]
 ) -> Any:
     """Search a slice of each call, or trace the search."""
-    if isinstance(times, TracedArray):
-        return times.search_slices(first, stop, wanted, side)
-    return search_slices(times, first, stop, wanted, side)
+    if isinstance(times, np.ndarray):
+        return search_slices(times, first, stop, wanted, side)
+    return times.search_slices(first, stop, wanted, side)
 
 
 def _value_address(rows: RowSlices[Any], column: int) -> Any:
@@ -219,7 +219,7 @@ def _value_address(rows: RowSlices[Any], column: int) -> Any:
 
 def _address(array: Any) -> Any:
     """Find the address of an array, or trace it."""
-    return array.address if isinstance(array, TracedArray) else address(array)
+    return address(array) if isinstance(array, np.ndarray) else array.address
 
 
 ROW_NUMBERS: dict[SlotKind, Callable[[RowSlices[Any], int], Any]] = {

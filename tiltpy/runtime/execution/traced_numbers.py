@@ -5,35 +5,27 @@ call over rows of one form (`loop_extents`, `visit_bounds`). Evaluated once over
 numbers, they leave straight-line code for all the others. A traced number has a value,
 too: where Python asks for a truth, the trace goes on as that value says, and the code
 gives up, returning None, where it would say otherwise.
-
-A trace of columns, with a number for each of many calls, is code that makes the same
-operations of numpy. There nobody may ask for a truth.
 """
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
-
-import numpy as np
+from typing import Any
 
 from tiltpy.abi.layouts import TimeLayout
 from tiltpy.array_address import address
-from tiltpy.runtime.arrays.search_slices import search_slices
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
-
-Side = Literal["left", "right"]
-Operand = Any
-"""A traced number, or one that is the same in every call."""
+from tiltpy.runtime.execution.traced_operands import (
+    Operand,
+    Side,
+    TracedOperand,
+    is_number,
+)
 
 
 class Trace:
-    """The operations of formulas, in order, each once.
+    """The operations of formulas, in order, each once."""
 
-    With `columns` a traced number may be a column with one for each of many calls.
-    """
-
-    def __init__(self, *, columns: bool = False) -> None:
-        self.columns = columns
+    def __init__(self) -> None:
         self._nodes: dict[str, TracedNumber] = {}
         self._lines: list[tuple[str, str, tuple[str, ...]]] = []
         """Of each operation its name, its text, and the names that it uses."""
@@ -50,13 +42,40 @@ class Trace:
 
     def guard(self, truth: "TracedNumber") -> bool:
         """Have the code go on only where a truth is as it is here."""
-        assert not self.columns, f"a truth of many calls: {truth.text}"
         value = bool(truth.value)
         if not truth.is_known:
             text = f"if {'not ' if value else ''}{truth.text}: return None"
             self._lines.append(("", text, (truth.text,)))
             truth.is_known = True
         return value
+
+    def select(self, condition: Operand, this: Operand, that: Operand) -> Operand:
+        """Trace one operand where a condition holds, the other elsewhere."""
+        if condition.is_known:
+            return this if condition.value else that
+        if text_of(this) == text_of(that):
+            return this
+        value = value_of(this) if condition.value else value_of(that)
+        text = f"{text_of(this)} if {condition.text} else {text_of(that)}"
+        chosen = self.name(text, value, this, condition, that)
+        if isinstance(this, TracedNumber) and is_number(that, 0):
+            chosen.most = this.most
+        return chosen
+
+    def least(self, left: Operand, right: Operand) -> Operand:
+        """Trace the smaller one of two numbers."""
+        for this, that in ((left, right), (right, left)):
+            if isinstance(this, TracedNumber) and this.most is that:
+                return this
+        return self.select(right < left, right, left)
+
+    def most(self, left: Operand, right: Operand) -> Operand:
+        """Trace the larger one of two numbers."""
+        for this, that in ((left, right), (right, left)):
+            is_positive = isinstance(this, TracedNumber) and this.most is not None
+            if is_positive and is_number(that, 0):
+                return this
+        return self.select(right > left, right, left)
 
     def compile(
         self,
@@ -85,15 +104,14 @@ class Trace:
         return compiled
 
 
-class TracedNumber:
+class TracedNumber(TracedOperand):
     """A number, or a truth, whose operations leave a trace."""
 
-    __slots__ = ("is_known", "most", "origin", "text", "trace", "value")
-    __array_ufunc__ = None
+    __slots__ = ("is_known", "most", "origin", "text", "value")
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, trace: Trace, text: str, value: Any) -> None:
-        self.trace = trace
+        self.trace: Trace = trace
         self.text = text
         self.value = value
         self.is_known = False
@@ -141,15 +159,15 @@ class TracedNumber:
         return self._operate("-", other, self)
 
     def __mul__(self, other: Operand) -> "TracedNumber":
-        return self if _is(other, 1) else self._operate("*", self, other)
+        return self if is_number(other, 1) else self._operate("*", self, other)
 
     __rmul__ = __mul__
 
     def __floordiv__(self, other: Operand) -> "TracedNumber":
-        return self if _is(other, 1) else self._operate("//", self, other)
+        return self if is_number(other, 1) else self._operate("//", self, other)
 
     def __mod__(self, other: Operand) -> Any:
-        return 0 if _is(other, 1) else self._operate("%", self, other)
+        return 0 if is_number(other, 1) else self._operate("%", self, other)
 
     def __lt__(self, other: Operand) -> "TracedNumber":
         return self._operate("<", self, other)
@@ -186,18 +204,10 @@ _OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 _FUNCTIONS: dict[str, Any] = {
-    "least": np.minimum,
-    "most": np.maximum,
-    "where": np.where,
-    "search_slices": search_slices,
     "bisect_left": bisect_left,
     "bisect_right": bisect_right,
 }
 """The functions that code calls by name."""
-
-
-def _is(operand: Operand, number: int) -> bool:
-    return isinstance(operand, int) and operand == number
 
 
 def text_of(operand: Operand) -> str:
@@ -220,59 +230,6 @@ def names_of(operands: Sequence[Operand]) -> tuple[str, ...]:
     )
 
 
-def is_traced(*operands: Operand) -> bool:
-    """Tell whether any operand is traced."""
-    return any(isinstance(each, TracedNumber) for each in operands)
-
-
-def select(condition: Operand, this: Operand, that: Operand) -> Any:
-    """Trace one operand where a condition holds, the other elsewhere."""
-    if not isinstance(condition, TracedNumber) or condition.is_known:
-        return this if value_of(condition) else that
-    if text_of(this) == text_of(that):
-        return this
-    if condition.trace.columns:
-        return _apply("where", condition, this, that)
-    value = value_of(this) if condition.value else value_of(that)
-    text = f"{text_of(this)} if {condition.text} else {text_of(that)}"
-    chosen = condition.trace.name(text, value, this, condition, that)
-    if isinstance(this, TracedNumber) and _is(that, 0):
-        chosen.most = this.most
-    return chosen
-
-
-def least_of(left: Operand, right: Operand) -> Any:
-    """Trace the smaller one of two numbers."""
-    if _trace_of(left, right).columns:
-        return _apply("least", left, right)
-    for this, that in ((left, right), (right, left)):
-        if isinstance(this, TracedNumber) and this.most is that:
-            return this
-    return select(right < left, right, left)
-
-
-def most_of(left: Operand, right: Operand) -> Any:
-    """Trace the larger one of two numbers."""
-    if _trace_of(left, right).columns:
-        return _apply("most", left, right)
-    for this, that in ((left, right), (right, left)):
-        if isinstance(this, TracedNumber) and this.most is not None and _is(that, 0):
-            return this
-    return select(right > left, right, left)
-
-
-def _trace_of(*operands: Operand) -> Trace:
-    """Find the trace of operands, of which one is traced."""
-    return next(each.trace for each in operands if isinstance(each, TracedNumber))
-
-
-def _apply(function: str, *operands: Operand) -> TracedNumber:
-    """Trace a function of columns."""
-    value = _FUNCTIONS[function](*map(value_of, operands))
-    text = f"{function}({', '.join(map(text_of, operands))})"
-    return _trace_of(*operands).name(text, value, *operands)
-
-
 class TracedArray:
     """An array of an input, whose items are traced."""
 
@@ -288,14 +245,9 @@ class TracedArray:
 
     def __getitem__(self, item: Operand) -> Any:
         if isinstance(item, slice):
-            assert _is(item.start or 0, 0)
+            assert is_number(item.start or 0, 0)
             part = self.array[: value_of(item.stop)]
-            if not self.trace.columns:
-                return TracedArray(self.trace, self.text, part, item.stop)
-            named = self.trace.name(
-                f"{self.text}[:{text_of(item.stop)}]", 0, self, item.stop
-            )
-            return TracedArray(self.trace, named.text, part)
+            return TracedArray(self.trace, self.text, part, item.stop)
         return self._name(
             f"{self.text}[{text_of(item)}]", self.array[value_of(item)], item
         )
@@ -306,7 +258,7 @@ class TracedArray:
         Of one time it takes Python less than numpy.
         """
         found = self.array.searchsorted(value_of(wanted), side)
-        if self.stop is None or self.trace.columns:
+        if self.stop is None:
             text = f"{self.text}.searchsorted({text_of(wanted)}, {side!r})"
             return self._name(text, found, wanted)
         view = self.trace.name(f"{self.text}.data", 0, self)
@@ -316,21 +268,9 @@ class TracedArray:
         row.most = self.stop
         return row
 
-    def search_slices(
-        self, first: Operand, stop: Operand, wanted: Operand, side: Side
-    ) -> TracedNumber:
-        """Trace the search of a time in a slice of each call."""
-        texts = ", ".join(map(text_of, (first, stop, wanted)))
-        begins, stops, times = map(value_of, (first, stop, wanted))
-        value = search_slices(self.array, begins, stops, times, side)
-        text = f"search_slices({self.text}, {texts}, {side!r})"
-        return self.trace.name(text, value, self, first, stop, wanted)
-
     def _name(self, text: str, value: Any, *uses: Operand) -> TracedNumber:
-        """Name an item, or one for each call."""
-        if not isinstance(value, np.ndarray):
-            text, value = f"int({text})", int(value)
-        return self.trace.name(text, value, self, *uses)
+        """Name an item."""
+        return self.trace.name(f"int({text})", int(value), self, *uses)
 
     @property
     def address(self) -> TracedNumber:

@@ -4,30 +4,27 @@ They are those of a `SweepBatch`, which evaluates them for each batch. Where bat
 small and of one form, as in a session, that takes most of their time.
 """
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from typing import Any
-
-import numpy as np
 
 from tiltpy.abi.signature import Loop, Signature
 from tiltpy.lean_dataclass import record
 from tiltpy.runtime.arrays.dtypes import I64Array
+from tiltpy.runtime.arrays.pool import ScratchArrays
 from tiltpy.runtime.execution.call_table import CallTable, list_numbers, list_sizes
 from tiltpy.runtime.execution.key_domains import RowsByKey
+from tiltpy.runtime.execution.loop_rows import LoopBuffer, list_arguments
 from tiltpy.runtime.execution.row_slices import RowSlices, slice_by_key
 from tiltpy.runtime.execution.slot_map import BITS
 from tiltpy.runtime.execution.supports import bounds_by_key, find_supports
 from tiltpy.runtime.execution.time_domain import Cells, Request
-from tiltpy.runtime.execution.traced_numbers import (
-    Operand,
-    Trace,
-    TracedBuffer,
-    TracedNumber,
-    form_of,
-)
+from tiltpy.runtime.execution.traced_loops import LoopTrace
+from tiltpy.runtime.execution.traced_numbers import form_of
+from tiltpy.runtime.execution.traced_operands import is_traced
 from tiltpy.runtime.execution.visit_bounds import Coverage
 from tiltpy.runtime.ingest.keys import Groups
 from tiltpy.runtime.keyed.sweep_calls import AllCells
+from tiltpy.types import BOOL, I64, Scalar
 
 Rows = Mapping[str, RowsByKey]
 Range = tuple[I64Array, I64Array]
@@ -80,48 +77,46 @@ class CallFormulas:
         keys: I64Array,
         request: Request,
     ) -> None:
-        self._signature = table.kernel.signature
         self._table = table
-        trace = _ColumnTrace()
-        slices = _slice_rows(rows, keys)
-        bounds = _find_bounds(self._signature, rows, keys)
-        coverage = trace.cover(self._signature, rows, slices, bounds, cells, request)
-        loops = [each for each in self._signature.loops if each.name in cells]
+        trace = LoopTrace()
+        slots = trace.table(is_written=True)
+        signature = table.kernel.signature
+        slices, bounds = _slice_rows(rows, keys), _find_bounds(signature, rows, keys)
+        coverage = _trace_coverage(trace, signature, slices, bounds, [*cells], request)
+        loops = [each for each in signature.loops if each.name in cells]
         shared = [each for each in loops if each.implicit_times]
         self._loops = [each.name for each in loops]
         self._shared = [each.name for each in shared]
-        sizes = list(list_sizes(table.map, coverage))
-        self._sized = [index for index, _ in sizes]
-        results: list[Operand] = [size for _, size in sizes]
-        for loop in loops:
-            results += coverage.extents[loop.name]
-        for loop in shared:
-            results += coverage.row_range(loop)
-        stores = [
-            (f"slots[:, {index}]", number)
-            for index, number in list_numbers(table.map, coverage)
-            if isinstance(number, TracedNumber)
-        ]
-        self._compute = trace.compile(results, stores)
+        sizes = {
+            index: trace.greatest(size) if index in table.needs else trace.total(size)
+            for index, size in list_sizes(table.map, coverage)
+        }
+        self._sizes = sizes
+        """The fold that has what the array of a slot needs."""
+        ranges = [coverage.extents[loop.name] for loop in loops]
+        ranges += [coverage.row_range(loop) for loop in shared]
+        for index, number in list_numbers(table.map, coverage):
+            if is_traced(number):
+                trace.store(slots, trace.row * table.map.size + index, number)
+        numbers = [number for range_ in ranges for number in range_]
+        self._compute = trace.compile(numbers)
 
     def prepare(
-        self, rows: Rows, cells: AllCells, keys: I64Array
+        self, rows: Rows, cells: AllCells, keys: I64Array, scratch: ScratchArrays
     ) -> tuple[CallTable, CoverageByFormulas]:
-        """Prepare the calls for some keys, over what they cover."""
+        """Prepare the calls for some keys, over what they cover.
+
+        They write to `scratch`, which the next ones write to as well.
+        """
+        calls = len(keys)
         slices = _slice_rows(rows, keys)
-        bounds = _find_bounds(self._signature, rows, keys)
-        count = len(keys)
-        table = self._table.repeat(count)
-        found = self._compute(
-            table.slots, *_list_arguments(rows, slices, bounds, cells)
-        )
-        assert found is not None
-        place = len(self._sized)
-        table.take_sizes(dict(zip(self._sized, found, strict=False)))
-        numbers = [
-            np.full(count, each) if isinstance(each, int) else each
-            for each in found[place:]
-        ]
+        bounds = _find_bounds(self._table.kernel.signature, rows, keys)
+        table = self._table.repeat(calls)
+        arguments = [table.slots, *_list_arguments(slices, bounds, cells)]
+        numbers, _ = self._compute(calls, arguments)
+        folds = self._compute.folds
+        sizes = {index: folds[number] for index, number in self._sizes.items()}
+        table.take_sizes(sizes, scratch)
         ranges = [*zip(numbers[::2], numbers[1::2], strict=True)]
         extents = dict(zip(self._loops, ranges, strict=False))
         behind = ranges[len(extents) :]
@@ -143,72 +138,46 @@ def _find_bounds(
 
 
 def _list_arguments(
-    rows: Rows,
     slices: Mapping[str, RowSlices[I64Array]],
     bounds: Mapping[str, Range],
     cells: AllCells,
 ) -> list[Any]:
-    """List the arguments of compiled formulas, behind the slots."""
+    """List the arguments of formulas behind the slots."""
     arguments: list[Any] = []
-    for name, each in rows.items():
-        taken = slices[name]
-        arguments.append(taken.buffer)
-        if isinstance(each, Groups):
+    for taken in slices.values():
+        arguments += list_arguments(taken.buffer)
+        if taken.keyed:
             arguments += taken.first, taken.count, taken.start
-        arguments += bounds.get(name, ())
+    for low, high in bounds.values():
+        arguments += low, high
     for owned in cells.values():
         arguments += owned.first, owned.last, owned.seam
     return arguments
 
 
-class _ColumnTrace:
-    """A trace of formulas over columns, whose arguments have names."""
+def _trace_coverage(
+    trace: LoopTrace,
+    signature: Signature,
+    slices: Mapping[str, RowSlices[I64Array]],
+    bounds: Collection[str],
+    outputs: Collection[str],
+    request: Request,
+) -> Coverage[Any]:
+    """Trace what calls cover; the arguments are those of `_list_arguments`."""
 
-    def __init__(self) -> None:
-        self._trace = Trace(columns=True)
-        self._arguments = ["slots"]
+    def trace_columns(*types: Scalar) -> list[Any]:
+        return [trace.column(each) for each in types]
 
-    def _name(self, value: Any) -> Any:
-        """Trace a column that is an argument."""
-        text = f"c{len(self._arguments)}"
-        self._arguments.append(text)
-        return TracedNumber(self._trace, text, value)
-
-    def cover(
-        self,
-        signature: Signature,
-        rows: Rows,
-        slices: Mapping[str, RowSlices[I64Array]],
-        bounds: Mapping[str, Range],
-        cells: AllCells,
-        request: Request,
-    ) -> Coverage[Any]:
-        """Trace what calls cover; the arguments are those of `_list_arguments`."""
-        whole: dict[str, RowSlices[Any]] = {}
-        others: dict[str, RowSlices[Any]] = {}
-        traced_bounds: dict[str, tuple[Any, Any]] = {}
-        for name, each in rows.items():
-            taken = slices[name]
-            text = f"rows{len(self._arguments)}"
-            self._arguments.append(text)
-            buffer: Any = TracedBuffer(self._trace, text, taken.buffer)
-            if isinstance(each, Groups):
-                columns = map(self._name, (taken.first, taken.count, taken.start))
-                whole[name] = RowSlices(buffer, *columns, keyed=True)
-            else:
-                others[name] = RowSlices.all_of(buffer, 0)
-            if name in bounds:
-                low, high = map(self._name, bounds[name])
-                traced_bounds[name] = low, high
-        owned = {}
-        for name, each_cells in cells.items():
-            numbers = each_cells.first, each_cells.last, each_cells.seam
-            owned[name] = Cells(*map(self._name, numbers))
-        support: dict[str, tuple[Any, Any]] = {}
-        if bounds:
-            support = find_supports(signature, traced_bounds, request, 0)
-        return Coverage(signature, 0, others, owned, request, support, {}, whole)
-
-    def compile(self, results: list[Operand], stores: list[tuple[str, Operand]]) -> Any:
-        """Compile the formulas."""
-        return self._trace.compile(self._arguments, results, stores)
+    whole: dict[str, RowSlices[Any]] = {}
+    others: dict[str, RowSlices[Any]] = {}
+    for name, taken in slices.items():
+        buffer: Any = LoopBuffer(trace, taken.buffer)
+        if taken.keyed:
+            columns = trace_columns(I64, I64, I64)
+            whole[name] = RowSlices(buffer, *columns, keyed=True)
+        else:
+            others[name] = RowSlices.all_of(buffer, 0)
+    spans = {name: tuple(trace_columns(I64, I64)) for name in bounds}
+    cells = {name: Cells(*trace_columns(I64, I64, BOOL)) for name in outputs}
+    support: Any = find_supports(signature, spans, request, 0) if bounds else {}
+    return Coverage(signature, 0, others, cells, request, support, {}, whole)

@@ -87,9 +87,9 @@ class FewKeys:
         form = find_form(rows, cells)
         formulas = self._formulas.get(form)
         if formulas is not None:
-            table, covered = formulas.prepare(rows, cells, keys)
+            table, covered = formulas.prepare(rows, cells, keys, self._scratch)
             table.run_in_order(self._scratch)
-            return read_snapshots(table, covered, cells)
+            return read_snapshots(table, covered, cells, copy=True)
         batch = SweepBatch.of_keys(
             self.kernel.signature,
             rows,

@@ -98,7 +98,9 @@ class SweepBatch:
         """
         table = prepared.renew(NO_ARRAYS)
         table.run_in_order(scratch)
-        return read_snapshots(table, self.coverage, self.cells, views=views)
+        return read_snapshots(
+            table, self.coverage, self.cells, copy=False if views else None
+        )
 
     def fill(self, kernel: Kernel) -> CallTable:
         """Fill the table of all calls."""
@@ -144,14 +146,19 @@ AllCells = Mapping[str, Cells[Any]]
 
 
 def read_snapshots(
-    table: CallTable, covered: CallCoverage, cells: AllCells, *, views: bool = False
+    table: CallTable,
+    covered: CallCoverage,
+    cells: AllCells,
+    *,
+    copy: bool | None = None,
 ) -> dict[str, KeyedSnapshots]:
     """Return the snapshots of outputs, of which calls own `cells`, that calls wrote.
 
-    Each wrote behind the one before.
+    Each wrote behind the one before. They are copied where they take little of the
+    memory that calls could have written to, or as `copy` says.
     """
     return {
-        loop.name: _read_loop(table, covered, loop, cells[loop.name], views=views)
+        loop.name: _read_loop(table, covered, loop, cells[loop.name], copy)
         for loop in table.kernel.signature.loops
         if loop.name in cells
     }
@@ -162,14 +169,13 @@ def _read_loop(
     covered: CallCoverage,
     loop: Loop,
     cells: Cells[Any],
-    *,
-    views: bool,
+    copy: bool | None,
 ) -> KeyedSnapshots:
     """Return the snapshots that a loop wrote in all calls."""
     counts = table.counts(loop.name).copy()
     n = int(counts.sum())
     values = table.arrays[SlotKind.OUT_VALUES, loop.name, 0].array
-    copy = not views and is_sparse(values, n)
+    copy = is_sparse(values, n) if copy is None else copy
     payload = table.payload(loop, 0, n, copy=copy)
     if loop.implicit_times:
         rows = covered.slices[loop.reads[0].object]
