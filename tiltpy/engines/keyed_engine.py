@@ -22,8 +22,9 @@ from tiltpy.runtime.arrays.masks import is_any
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrow.timestamps import OutputStamp
 from tiltpy.runtime.execution.call_states import CallStates, encode_rows
+from tiltpy.runtime.execution.column_formulas import Columns
 from tiltpy.runtime.execution.kernel import Kernels
-from tiltpy.runtime.execution.key_domains import KeyedRanges, RowsByKey
+from tiltpy.runtime.execution.key_domains import LATEST, KeyedRanges, RowsByKey
 from tiltpy.runtime.execution.output_group import OutputGroup
 from tiltpy.runtime.execution.run_options import RunOptions
 from tiltpy.runtime.execution.time_domain import OutputRange, Request
@@ -33,9 +34,9 @@ from tiltpy.runtime.ingest.keys import Groups, Keys, align
 from tiltpy.runtime.ingest.read_input import InputRows
 from tiltpy.runtime.ingest.ungrouped_rows import UngroupedRows
 from tiltpy.runtime.ingest.visible_rows import visible_groups, visible_rows
-from tiltpy.runtime.keyed.held_rows import HeldRows
+from tiltpy.runtime.keyed.held_rows import HeldRows, TakenRows
 from tiltpy.runtime.keyed.join import gather_keys, no_rows
-from tiltpy.runtime.keyed.key_progress import KeyPlan, KeyProgress, RowEdges
+from tiltpy.runtime.keyed.key_progress import KeyPlan, KeyProgress
 from tiltpy.runtime.keyed.key_states import KeyStates
 from tiltpy.runtime.keyed.keyed_run import KeyedRun, SharedObjects
 from tiltpy.runtime.keyed.prompt_progress import PromptProgress
@@ -285,45 +286,37 @@ class KeyedEngine:
         codes, keys = state.keys.sort(_list_touched(ranges, state))
         count = len(codes)
         slots = state.number(codes)
-        held, edges, heads = {}, {}, {}
-        for name, each in state.held.items():
-            taken = each.take(codes, slots)
-            held[name], heads[name] = taken.rows, taken.heads
-            edges[name] = RowEdges.of(taken.rows, points=each.points)
-            for progress in state.outputs.values():
-                if name in progress.reach:
-                    progress.extend(codes, taken.firsts, taken.lasts)
+        taken = {name: each.take(codes, slots) for name, each in state.held.items()}
         plans = {}
         for name, progress in state.outputs.items():
             if not progress.finished:
                 clock = ranges.get(name) or progress.stand_still()
-                plans[name] = progress.plan(codes, clock, held, edges, state.bounds)
+                plans[name] = progress.plan(codes, clock, taken, state.bounds)
         touched = None if state.states is None else state.states.of(codes)
-        snapshots, strings = self._compute(
-            plans, held, edges, others, keys, state, touched
-        )
-        complete = {}
+        snapshots, strings = self._compute(plans, taken, others, keys, state, touched)
+        complete: dict[str, Sequence[KeySnapshots]] = {}
+        columns: dict[str, Columns] = {}
         for name, plan in plans.items():
             made, carried = snapshots[name]
             output = state.outputs[name]
-            closed = output.close(plan, made, carried, heads)
+            closed, following = output.close(plan, made, carried, taken)
+            if following is not None:
+                columns[name] = following
             buffer = closed.buffer(row_object=output.definition.tdom.rows is not None)
             numbers = np.arange(count)
             complete[name] = [KeySnapshots((buffer,), numbers, closed.counts)]
         for name, each in state.held.items():
-            outputs = state.outputs.values()
-            points = each.points
-            horizons = (o.horizon(name, codes, points=points) for o in outputs)
-            horizon = reduce(np.minimum, horizons)
-            last_rows = max(o.count_last(name) for o in outputs)
-            each.put(codes, held[name], horizon, last_rows)
+            readers = [n for n in columns if name in state.outputs[n].reach]
+            horizons = [columns[reader][f"horizon of {name}"] for reader in readers]
+            horizon = reduce(np.minimum, horizons or [np.full(count, LATEST)])
+            last_rows = max(o.count_last(name) for o in state.outputs.values())
+            each.put(codes, taken[name].rows, horizon, last_rows)
         return KeyedEvaluation(complete, keys, state, strings, self.order)
 
     def _compute(
         self,
         plans: Mapping[str, KeyPlan],
-        held: Mapping[str, KeyedSnapshots],
-        edges: Mapping[str, RowEdges],
+        taken: Mapping[str, TakenRows],
         others: Mapping[str, SnapshotBuffer],
         keys: Keys,
         state: KeyedState,
@@ -343,7 +336,7 @@ class KeyedEngine:
             declared.name: others[declared.name]
             if declared.name in others
             else state.held[declared.name].groups(
-                held[declared.name], edges[declared.name].settled
+                taken[declared.name].rows, taken[declared.name].settled
             )
             for declared in self.group.query.inputs
         }

@@ -127,6 +127,18 @@ GATHER = {bits: Routine(f"{bits} bits taken in order") for bits in (32, 64)}
 The first and the last, exclusive, of that order; it (32 bits); the values of all rows;
 where they go.
 """
+JOIN_ROWS = Routine("rows joined by key")
+"""Rows that keys have, and behind them those that came, key after key.
+
+How many keys there are, how many rows came, and the number of the first of these. The
+code of each key; the code of each row that came; the key of each code. The starts and
+ends of all rows, by their numbers. For each code the first row that it has, and how
+many, of which none is left. Then what is written in two arrays of columns. For each
+key: its first row among those of all keys, and how many it has; the first start and the
+greatest end of those that came; the greatest end of all, the greatest one that is no
+hold, and the greatest start. For each row, in the order of the keys: its number, start
+and end. At last how many rows all keys have.
+"""
 APPEND_TO_RUNS = Routine("rows appended to runs")
 """Rows in the next slots, appended to sorted runs (see `kernels/sorted_runs.py`).
 

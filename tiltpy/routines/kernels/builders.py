@@ -14,6 +14,7 @@ from tiltpy.routines.kernels.cut_heads import build_release
 from tiltpy.routines.kernels.expand_times import build_cells, build_runs
 from tiltpy.routines.kernels.find_steps import build_steps
 from tiltpy.routines.kernels.join_cells import build_join_cells
+from tiltpy.routines.kernels.join_rows import build_join
 from tiltpy.routines.kernels.move_rows import build_gather, build_scatter
 from tiltpy.routines.kernels.place_rows import build_counts, build_places
 from tiltpy.routines.kernels.place_stamps import build_times
@@ -44,6 +45,7 @@ BUILDERS: Mapping[str, Callable[[], LoopKernel]] = {
     "64 bits moved to places": partial(build_scatter, I64),
     "32 bits taken in order": partial(build_gather, U32),
     "64 bits taken in order": partial(build_gather, I64),
+    "rows joined by key": build_join,
     "rows appended to runs": build_append,
     "heads of runs": build_release,
     "codes of numbers": build_number_codes,

@@ -56,12 +56,19 @@ class KeyedRanges:
 
     __slots__ = ("_cells", "_nonempty", "domains", "high", "low")
 
-    def __init__(self, domains: Domains, low: Times, high: Times) -> None:
+    def __init__(
+        self,
+        domains: Domains,
+        low: Times,
+        high: Times,
+        nonempty: BoolArray | None = None,
+        cells: tuple[TDom, Cells[I64Array]] | None = None,
+    ) -> None:
         self.domains = domains
         self.low = low
         self.high = high
-        self._nonempty: BoolArray | None = None
-        self._cells: tuple[TDom, Cells[I64Array]] | None = None
+        self._nonempty = nonempty
+        self._cells = cells
 
     @staticmethod
     def whole(tdom: TDom, domains: Domains) -> "KeyedRanges":

@@ -96,6 +96,14 @@ class UngroupedRows:
             last += self.lifetime.after
         return first - self.lifetime.before, last
 
+    def events(self) -> tuple[Times, Times]:
+        """Find the starts and ends of rows that do not hold until the next ones."""
+        lifetime, stamps = self.lifetime, self.times[0]
+        starts = stamps - lifetime.before if lifetime.before else stamps
+        if isinstance(lifetime, Interval):
+            return starts, self.times[1]
+        return starts, stamps + lifetime.after if lifetime.after else stamps
+
     def group(self, keys: I64Array, count: int) -> GroupedByKey:
         """Group the rows by the numbers of their keys, which are below `count`."""
         order = order_by_number(keys, count)

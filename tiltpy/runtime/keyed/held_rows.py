@@ -9,9 +9,11 @@ import numpy as np
 
 from tiltpy.lean_dataclass import record
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
+from tiltpy.runtime.arrays.masks import is_any
 from tiltpy.runtime.arrays.search_slices import search_slices
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrays.time_layout import lay_out, lay_out_apart
+from tiltpy.runtime.execution.column_formulas import Columns
 from tiltpy.runtime.execution.key_domains import EARLIEST, LATEST
 from tiltpy.runtime.ingest.group_by_code import offsets_of
 from tiltpy.runtime.ingest.key_dictionary import KeyDictionary
@@ -24,6 +26,7 @@ from tiltpy.runtime.keyed.join import (
     join_by_key,
     select_keys,
 )
+from tiltpy.runtime.keyed.row_arena import RowArena
 from tiltpy.runtime.keyed.row_store import make_store
 from tiltpy.runtime.keyed.snapshots import KeyedSnapshots
 from tiltpy.types import ENDLESS, Scalar, Type
@@ -73,18 +76,51 @@ class Heads:
         return replace(rows, ends=np.where(there, ended, rows.ends)), there
 
 
+EDGES = "begin", "count", "first", "last", "end", "settled", "newest"
+"""Edges of the rows of a key: its first row among those of all, and how many it has;
+the first start, and the greatest end for a domain, of those that came; the greatest end
+of all, the greatest one that is no hold, and the greatest start. Times are `LATEST` or
+`EARLIEST` without rows. Rows that hold on count with their start as no hold."""
+
+
 @record(frozen=True, slots=True, eq=False)
 class TakenRows:
-    """All rows of some keys.
+    """All rows of some keys, and their `EDGES`, each as `... of` the input.
 
-    `heads` are those of the rows that came. For a domain the rows of each key start at
-    `firsts`, and end at `lasts`, of those that the keys did not have before.
+    `heads` are those of the rows that came. All that came so far may be `points`.
     """
 
     rows: KeyedSnapshots
-    firsts: Times
-    lasts: Times
+    edges: Columns
     heads: Heads
+    settled: Times
+    points: bool
+
+
+def find_edges(
+    rows: KeyedSnapshots, firsts: Times, lasts: Times, *, points: bool
+) -> I64Array:
+    """Find the edges of the rows of keys, of which those of rows that came are known.
+
+    All may be known to be `points`.
+    """
+    counts = rows.counts
+    some = counts.nonzero()[0]
+    begins = counts.cumsum() - counts
+    edges = np.full((len(EDGES), len(counts)), EARLIEST)
+    edges[:4] = begins, counts, firsts, lasts
+    if points:
+        last = begins[some] + counts[some] - 1
+        edges[4:, some] = rows.ends[last], rows.ends[last], rows.starts[last]
+    elif len(some):
+        times = np.where(rows.ends < ENDLESS, rows.ends, rows.starts)
+        for edge, each in enumerate((rows.ends, times, rows.starts), 4):
+            edges[edge, some] = np.maximum.reduceat(each, begins[some])
+    return edges
+
+
+NO_HEADS = Heads.of((), np.zeros(0, np.int64))
+NO_TRUTHS = np.zeros((0, 0), np.bool_)
 
 
 class HeldRows:
@@ -101,6 +137,9 @@ class HeldRows:
         self.store = make_store(payload)
         self.points = True
         self.before = 1
+        self._places = {
+            f"{edge} of {name}": (False, column) for column, edge in enumerate(EDGES)
+        }
         self._fresh: list[tuple[I64Array, KeyedSnapshots | UngroupedRows]] = []
         """The rows that came, batch by batch, and the codes of keys or of rows."""
         self._heads: list[tuple[I64Array, Times]] = []
@@ -159,6 +198,30 @@ class HeldRows:
         `slots` tell where in them a code stands.
         """
         count = len(codes)
+        store, came = self.store, list(self._list_ended())
+        is_ended = len(came) == len(self._fresh) and not self._heads
+        if isinstance(store, RowArena) and is_ended:
+            edges = np.empty((len(EDGES), count), np.int64)
+            rows = store.join(codes, came, slots, edges)
+            heads = NO_HEADS
+        else:
+            rows, edges, heads = self._join_groups(codes, slots)
+        self._fresh, self._heads = [], []
+        columns = Columns(edges, NO_TRUTHS, self._places)
+        settled = edges[EDGES.index("settled")]
+        return TakenRows(rows, columns, heads, settled, self.points)
+
+    def _list_ended(self) -> Iterator[tuple[I64Array, UngroupedRows]]:
+        """List the batches that came whose rows have ends, and are not grouped."""
+        for codes, rows in self._fresh:
+            if isinstance(rows, UngroupedRows) and not rows.lifetime.needs_next_row:
+                yield codes, rows
+
+    def _join_groups(
+        self, codes: I64Array, slots: I64Array
+    ) -> tuple[KeyedSnapshots, I64Array, Heads]:
+        """Take the rows of keys, and their edges, as batches of groups."""
+        count = len(codes)
         firsts, lasts = np.full(count, LATEST), np.full(count, EARLIEST)
         parts = [self.store.take(codes)]
         for numbers, several in self._merge_grouped():
@@ -169,15 +232,11 @@ class HeldRows:
                 parts.append(self._regroup(several, slots[numbers], count))
         rows = join_by_key(parts, self.payload)
         heads = Heads.of(self._heads, slots)
-        self._fresh = []
-        if not self._heads:
-            return TakenRows(rows, firsts, lasts, heads)
-        self._heads = []
         rows, there = heads.end(rows)
-        if there.any():
+        if is_any(there):
             keys = np.arange(count).repeat(rows.counts)
             np.maximum.at(lasts, keys[there], rows.ends[there])
-        return TakenRows(rows, firsts, lasts, heads)
+        return rows, find_edges(rows, firsts, lasts, points=self.points), heads
 
     def _note(
         self,

@@ -7,29 +7,43 @@ needs of its rows waits. Where an output is φ without rows, and nothing came be
 domain once its rows are out of reach, a key needs nothing any more.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
-from functools import reduce
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from tiltpy.calendars import round_up
 from tiltpy.ir.nodes import TemporalExpr
 from tiltpy.lean_dataclass import record
 from tiltpy.plan.key_traits import KeyTraits
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
-from tiltpy.runtime.execution.call_numbers import ceil_to, floor_to
+from tiltpy.runtime.execution.call_numbers import (
+    ceil_to,
+    choose,
+    end_cells,
+    floor_to,
+    least,
+    most,
+)
+from tiltpy.runtime.execution.column_formulas import (
+    ColumnFormulas,
+    Columns,
+    FormulaOperand,
+    Operands,
+    Table,
+    WholeTimes,
+)
 from tiltpy.runtime.execution.key_domains import (
     EARLIEST,
     LATEST,
     Domains,
     KeyedRanges,
 )
-from tiltpy.runtime.execution.time_domain import EMPTY, OutputRange, Request
+from tiltpy.runtime.execution.time_domain import EMPTY, Cells, OutputRange, Request
 from tiltpy.runtime.keyed.close_keys import CloseTimes, close_keys
 from tiltpy.runtime.keyed.due_times import NEVER, DueTimes
-from tiltpy.runtime.keyed.held_rows import Heads
+from tiltpy.runtime.keyed.held_rows import TakenRows
 from tiltpy.runtime.keyed.join import join_by_key, no_rows
 from tiltpy.runtime.keyed.row_store import make_store
 from tiltpy.runtime.keyed.snapshots import KeyedSnapshots
@@ -37,78 +51,42 @@ from tiltpy.types import ALL_FUTURE, ENDLESS, Boundary, last_rows
 
 
 @record(frozen=True, slots=True, eq=False)
-class RowEdges:
-    """Of each key the greatest end of its rows, and the greatest that is no hold.
-
-    Rows that hold on count with their start for the latter. `newest` are the greatest
-    starts. `EARLIEST` without rows.
-    """
-
-    ends: Times
-    settled: Times
-    newest: Times
-
-    @staticmethod
-    def none(keys: int) -> "RowEdges":
-        """Make those of keys without rows."""
-        return RowEdges(*(np.full(keys, EARLIEST) for _ in range(3)))
-
-    @staticmethod
-    def of(rows: KeyedSnapshots, *, points: bool) -> "RowEdges":
-        """Find those of some rows, which may be known to be `points`."""
-        edges = RowEdges.none(len(rows.counts))
-        some = rows.counts.nonzero()[0]
-        if points:
-            last = rows.counts.cumsum()[some] - 1
-            edges.ends[some] = edges.settled[some] = rows.ends[last]
-            edges.newest[some] = rows.starts[last]
-        elif len(some):
-            begins = (rows.counts.cumsum() - rows.counts)[some]
-            edges.ends[some] = np.maximum.reduceat(rows.ends, begins)
-            times = np.where(rows.ends < ENDLESS, rows.ends, rows.starts)
-            edges.settled[some] = np.maximum.reduceat(times, begins)
-            edges.newest[some] = np.maximum.reduceat(rows.starts, begins)
-        return edges
-
-    def later(self, other: "RowEdges") -> "RowEdges":
-        """Take those of the rows of two inputs."""
-        return RowEdges(
-            np.maximum(self.ends, other.ends),
-            np.maximum(self.settled, other.settled),
-            np.maximum(self.newest, other.newest),
-        )
-
-
-@record(frozen=True, slots=True, eq=False)
 class KeyPlan:
     """The work of an evaluation for some keys.
 
-    `codes` are theirs, `ends` where their domains end so far, on the grid; `ranges`
-    go on behind them where the clock, `limit`, does. `next_change`: nothing changes
-    before, if their rows tell.
+    `codes` are theirs; `ranges` go on behind their domains where the clock, `limit`,
+    does. `columns` are the results of `KeyProgress.find_work`; `form` decides which
+    they are. The rows of inputs in `points` are such.
     """
 
     codes: I64Array
     ranges: KeyedRanges
-    ends: Times
-    edges: RowEdges
+    columns: Columns
+    form: Hashable
     limit: int
     final: bool
-    next_change: Times | None
+    points: frozenset[str]
 
 
 @record(frozen=True, slots=True, eq=False)
 class KeyChanges:
-    """The changes that some keys may still see.
+    """The changes that some keys may still see; numbers may be traced.
 
-    `high`: how far each was computed. `in_reach`: a cell behind that sees a row.
-    `goes_on`: its last snapshot does, behind its domain; `is_open`: that may.
+    `high`: how far each was computed, `ends`: where its domain ends so far, `limit`:
+    where the clock is. `in_reach`: a cell behind that sees a row. `goes_on`: its last
+    snapshot does, behind its domain; `is_open`: that may. `is_wanted`: something was
+    computed. `settled` and `next_change` are those of its plan.
     """
 
     high: Times
+    ends: Times
+    limit: int
     in_reach: BoolArray
     goes_on: BoolArray
     is_open: BoolArray
+    is_wanted: BoolArray
+    settled: Times
+    next_change: Times | None
 
 
 class KeyProgress:
@@ -152,6 +130,7 @@ class KeyProgress:
         none = np.zeros(0, np.int64)
         self._first, self._last, self._done = none, none, none
         self._due = DueTimes()
+        self._formulas = ColumnFormulas()
         self._live = self._has_states = none.astype(np.bool_)
 
     def grow(self, codes: int) -> None:
@@ -214,114 +193,189 @@ class KeyProgress:
         self,
         codes: I64Array,
         clock: OutputRange,
-        rows: Mapping[str, KeyedSnapshots],
-        edges_of: Mapping[str, RowEdges],
+        taken: Mapping[str, TakenRows],
         bounds: Mapping[str, tuple[int, int]],
     ) -> KeyPlan:
         """Plan what to compute of some keys.
 
-        `rows` are the keys', and `edges_of` the edges of those, by input, `bounds` the
-        first start and the last end of inputs without keys.
+        `taken` are the keys' rows by input, `bounds` the first start and the last end
+        of inputs without keys.
         """
-        edges = reduce(RowEdges.later, (edges_of[name] for name in self.keyed))
-        tdom = self.definition.tdom
-        first, last = self._first[codes], self._last[codes]
-        if self.traits.apart:  # rows whose cell is complete are gone
-            edges = edges.later(RowEdges(last, last, edges.newest))
-        born = first < LATEST
-        for name in self.others:
-            if name in bounds:
-                low, high = bounds[name]
-                first, last = np.minimum(first, low), np.maximum(last, high)
-        first, last = np.where(born, first, 0), np.where(born, last, 0)
-        start = first if self.start is None else np.full_like(first, self.start)
-        end = self.find_end(last, clock)
-        wanted = born & (start < end)
-        ends = ceil_to(tdom, end)
-        late = self.traits.sparse and not self.awaited
-        newborn = np.maximum(start, clock.low) if late else start
-        begin = np.where(self._live[codes], self._done[codes], newborn)
-        self._done[codes], self._live[codes] = begin, born
+        operands: dict[str, FormulaOperand] = {
+            "first": Table(self._first),
+            "last": Table(self._last),
+            "done": Table(self._done),
+            "live": Table(self._live),
+            "low": clock.low,
+            "high": clock.high,
+        }
+        for name in self.keyed:
+            rows = taken[name].rows
+            operands[f"starts of {name}"] = WholeTimes(rows.starts)
+            operands[f"ends of {name}"] = WholeTimes(rows.ends)
+        others = [name for name in self.others if name in bounds]
+        for name in others:
+            low, high = bounds[name]
+            operands[f"first of {name}"], operands[f"last of {name}"] = low, high
+        moves = clock.high > clock.low
+        form = self._find_form("work", clock.final, moves, *others)
+        find_work = partial(self.find_work, others, moves=moves, final=clock.final)
+        blocks = [taken[name].edges for name in self.keyed]
+        found = self._formulas.compute(form, find_work, operands, codes, blocks)
         self.clock = max(clock.low, clock.high)
-        until = ends
-        if not clock.final:
-            until = self.find_until(ends, edges, clock)
-            for name, ticks in self.awaited.items():  # a stamp follows its row's start
-                until = np.minimum(until, edges_of[name].newest + 1 - ticks)
-            end = np.full(len(end), ENDLESS if self.end is None else self.end)
-        domains = Domains(np.where(wanted, start, 0), np.where(wanted, end, 0))
-        # One from before all time would make each key a run of its own.
-        ranges = KeyedRanges(domains, np.maximum(begin, start), until)
-        change = self.find_next_change(rows, clock)
-        return KeyPlan(codes, ranges, ends, edges, clock.high, clock.final, change)
+        cells = Cells(
+            found["first cell"], found["last cell"], found["seam"], found["is last"]
+        )
+        ranges = KeyedRanges(
+            Domains(found["start"], found["end"]),
+            found["range low"],
+            found["range high"],
+            found["wanted"],
+            (self.definition.tdom, cells),
+        )
+        points = frozenset(name for name in self.keyed if taken[name].points)
+        return KeyPlan(codes, ranges, found, form, clock.high, clock.final, points)
 
-    def find_end(self, last: Times, clock: OutputRange) -> Times:
+    def _find_form(self, *facts: Hashable) -> Hashable:
+        """Find what formulas take for granted; None where no loop can be made."""
+        return None if self.definition.tdom.calendar else facts
+
+    def find_work(
+        self, others: Sequence[str], operands: Operands, *, moves: bool, final: bool
+    ) -> Operands:
+        """Find what to compute of keys; `moves`: the clock goes on.
+
+        `ends` are where domains end so far, on the grid. Rows have `settled`, and no
+        cell sees any from `unseen` on. Nothing changes before the `next change`, if
+        rows tell.
+        """
+        tdom, low, high = self.definition.tdom, operands["low"], operands["high"]
+        first, last = operands["first"], operands["last"]
+        edges: dict[str, Any] = {}
+        for name in self.keyed:
+            first = least(first, operands[f"first of {name}"])
+            last = most(last, operands[f"last of {name}"])
+            for edge in ("end", "settled"):
+                other = operands[f"{edge} of {name}"]
+                edges[edge] = most(edges[edge], other) if edge in edges else other
+        if self.traits.apart:  # rows whose cell is complete are gone
+            edges = {edge: most(times, last) for edge, times in edges.items()}
+        results = {"first": first, "last": last}
+        born = first < LATEST
+        for name in others:
+            first = least(first, operands[f"first of {name}"])
+            last = most(last, operands[f"last of {name}"])
+        first, last = choose(born, first, 0), choose(born, last, 0)
+        start = first if self.start is None else self.start
+        end: Any = self.find_end(last, most(low, high))
+        ends = ceil_to(tdom, end)
+        wanted = born & (start < end)
+        late = self.traits.sparse and not self.awaited
+        newborn = most(low, start) if late else start
+        begin = choose(operands["live"], operands["done"], newborn)
+        until = ends
+        settled, unseen = (
+            most(edges[edge], EARLIEST + self.tail) + self.tail
+            for edge in ("settled", "end")
+        )
+        if not final:
+            until = self.find_until(ends, settled, high, moves=moves)
+            for name, ticks in self.awaited.items():  # a stamp follows its row's start
+                until = least(operands[f"newest of {name}"] + 1 - ticks, until)
+            end = ENDLESS if self.end is None else self.end
+        results |= {"done": begin, "live": born, "ends": ends}
+        results |= {"settled": settled, "unseen": unseen}
+        # A domain from before all time would make each key a run of its own.
+        domain = choose(wanted, start, 0), choose(wanted, end, 0)
+        results |= self._find_cells(domain, wanted, most(begin, start), until)
+        change = self.find_next_change(operands) if moves else None
+        return results if change is None else {**results, "next change": change}
+
+    def _find_cells(
+        self, domain: tuple[Any, Any], wanted: Any, low: Any, high: Any
+    ) -> Operands:
+        """Find the cells of a range, and what closing it asks for."""
+        tdom, (start, end) = self.definition.tdom, domain
+        wanted = wanted & (low < high)
+        begin, stop = ceil_to(tdom, start + 1), ceil_to(tdom, end)
+        first = most(ceil_to(tdom, low + 1), begin)
+        reached = floor_to(tdom, high)
+        last = choose(wanted, least(reached, stop), first - 1)
+        seam = first > begin
+        return {
+            "start": start,
+            "end": end,
+            "range low": low,
+            "range high": high,
+            "wanted": wanted,
+            "first cell": first,
+            "last cell": last,
+            "seam": seam,
+            "is last": ~wanted | (last == stop),
+            # A row that holds on ends nowhere yet, and what is made of it no later.
+            "reached": choose(wanted, reached, EARLIEST),
+            "seams": choose(seam, first - tdom.precision, EARLIEST),
+        }
+
+    def find_end(self, last: Times, clock: int) -> Times | int:
         """Find where domains end so far, by the greatest ends of the keys' rows."""
         del clock  # which says nothing of rows to come
-        if self.end is not None:
-            return np.full_like(last, self.end)
-        return round_up(self.definition.tdom, last)
+        return end_cells(self.definition.tdom, last) if self.end is None else self.end
 
-    def find_until(self, ends: Times, edges: RowEdges, clock: OutputRange) -> Times:
-        """Find up to when to compute, by the `ends` of domains: as far as the clock."""
-        return np.minimum(self._look_behind(ends, edges), clock.high)
+    def find_until(
+        self, ends: Times, settled: Times, clock: int, *, moves: bool
+    ) -> Times:
+        """Find up to when to compute, by the `ends` of domains: as far as the clock.
 
-    def find_next_change(
-        self, rows: Mapping[str, KeyedSnapshots], clock: OutputRange
-    ) -> Times | None:
-        """Find the next boundary of each key behind the clock; None if nobody asks."""
-        del rows, clock
-        return None
-
-    def _look_behind(self, ends: Times, edges: RowEdges) -> Times:
-        """Find up to when it pays to look at what comes behind the domains.
-
-        Not where a key waits for its next row anyway. States are those of the last cell
-        computed, and never go back.
+        It pays to look at what comes behind the domains, but where a key waits for its
+        next row anyway. States are those of the last cell computed, and never go back.
         """
+        del moves
         if self.lasts:
-            return ends
+            return least(ends, clock)
         if self.traits.dense:
-            return ends + self.definition.tdom.precision
-        return np.maximum(ends, self._find_settling(edges))
+            return least(ends + self.definition.tdom.precision, clock)
+        return least(most(ends, settled), clock)
 
-    def _find_settling(self, edges: RowEdges) -> Times:
-        """Find the times from which on the keys' rows change nothing any more."""
-        return np.maximum(edges.settled, EARLIEST + self.tail) + self.tail
+    def find_next_change(self, operands: Operands) -> Times | None:
+        """Find the next boundary of each key behind the clock; None if nobody asks."""
+        del operands
+        return None
 
     def close(
         self,
         plan: KeyPlan,
         made: KeyedSnapshots,
         carried: Mapping[int, int],
-        heads: Mapping[str, Heads],
-    ) -> KeyedSnapshots:
-        """Join what was made with what was open; returns what is complete.
+        taken: Mapping[str, TakenRows],
+    ) -> tuple[KeyedSnapshots, Columns | None]:
+        """Join what was made with what was open.
+
+        Returns what is complete, and the results of `find_next` unless all is.
 
         `carried` are the ends of open snapshots that stand nowhere else, by place, and
-        `heads` those of the rows that came, by input.
+        `taken` the keys' rows by input.
         """
         self.finished = plan.final
         if self.definition.tdom.rows is not None:
-            return self._close_rows(plan, made, heads)
+            return self._close_rows(plan, made, taken)
         if plan.final:
-            return self._join(plan, made, carried)
-        tdom = self.definition.tdom
-        ranges, cells = plan.ranges, plan.ranges.cells(tdom)
-        # A row that holds on ends nowhere yet, and what is made of it ends no later.
-        reached = np.where(ranges.nonempty, floor_to(tdom, ranges.high), EARLIEST)
-        seams = np.where(cells.seam, cells.first - tdom.precision, EARLIEST)
-        times = CloseTimes(seams, reached, plan.ends, carried)
+            return self._join(plan, made, carried), None
+        times = CloseTimes(
+            plan.columns["seams"],
+            plan.columns["reached"],
+            plan.columns["ends"],
+            carried,
+        )
         closed = close_keys(
             self.open.take(plan.codes), made, times, self.definition.type
         )
         self.open.put(plan.codes, closed.waiting)
-        self._schedule(plan, closed.goes_on, closed.is_open)
-        return closed.final
+        return closed.final, self._schedule(plan, closed.goes_on, closed.is_open)
 
     def _close_rows(
-        self, plan: KeyPlan, made: KeyedSnapshots, heads: Mapping[str, Heads]
-    ) -> KeyedSnapshots:
+        self, plan: KeyPlan, made: KeyedSnapshots, taken: Mapping[str, TakenRows]
+    ) -> tuple[KeyedSnapshots, Columns | None]:
         """Return the rows whose ends are known; they are never joined.
 
         A row that holds waits for the next one of its key, or for the clock; while that
@@ -332,7 +386,7 @@ class KeyProgress:
         ends = np.full(count, NEVER)
         if self.root is not None:
             none = no_rows(self.definition.type, count)
-            opened, _ = heads[self.root].end(self.open.take(plan.codes))
+            opened, _ = taken[self.root].heads.end(self.open.take(plan.codes))
             made = join_by_key([none, opened, made], self.definition.type)
             if not plan.final:
                 moves = plan.limit >= self.clock
@@ -342,9 +396,9 @@ class KeyProgress:
                 np.minimum.at(ends, keys, made.ends[waiting])
                 self.open.put(plan.codes, made.keep(waiting))
                 made = made.keep(~waiting)
-        if not plan.final:
-            self._schedule(plan, np.zeros(count, np.bool_), waits, ends)
-        return made
+        if plan.final:
+            return made, None
+        return made, self._schedule(plan, np.zeros(count, np.bool_), waits, ends)
 
     def _join(
         self, plan: KeyPlan, made: KeyedSnapshots, carried: Mapping[int, int]
@@ -377,7 +431,7 @@ class KeyProgress:
         goes_on: BoolArray,
         is_open: BoolArray,
         latest: Times | None = None,
-    ) -> None:
+    ) -> Columns:
         """Settle how far each key is, and when it is to be computed again.
 
         A key whose domain ends before the clock: to see whether its last snapshot goes
@@ -385,61 +439,95 @@ class KeyProgress:
         with every span where more than its own rows may change it. At `latest` in any
         case.
         """
-        codes, ranges = plan.codes, plan.ranges
-        high = np.where(ranges.nonempty, ranges.high, ranges.low)
-        in_reach = high < self._find_last_reach(plan.edges)
-        changes = KeyChanges(high, in_reach, goes_on, is_open)
-        due = self.find_due(plan, changes, self._find_settling(plan.edges))
-        dead = ~in_reach & ~goes_on & ~is_open & self.traits.sparse
-        live = (self._first[codes] < LATEST) & ~dead
-        # Other rows of a key may still come before those that begin behind the clock.
-        self._done[codes] = np.minimum(np.minimum(high, plan.ends), self.clock)
-        self._live[codes] = live
-        self._has_states[codes] |= ranges.cells(self.definition.tdom).some
-        due = np.where(live, due, NEVER)
-        self._due.set(codes, due if latest is None else np.minimum(due, latest))
+        operands: dict[str, FormulaOperand] = {
+            "first": Table(self._first),
+            "done": Table(self._done),
+            "live": Table(self._live),
+            "has states": Table(self._has_states),
+            "goes on": goes_on,
+            "is open": is_open,
+            "limit": plan.limit,
+            "clock": self.clock,
+        }
+        if latest is not None:
+            operands["latest"] = latest
+        form = self._find_form("next", plan.form, plan.points, *operands)
+        find_next = partial(self.find_next, plan.points)
+        found = self._formulas.compute(
+            form, find_next, operands, plan.codes, [plan.columns]
+        )
+        self._due.set(plan.codes, found["due"])
+        return found
 
-    def find_due(self, plan: KeyPlan, changes: KeyChanges, settled: Times) -> Times:
-        """Find when keys are to be computed again, whose rows have `settled` then."""
-        traits, high, ends = self.traits, changes.high, plan.ends
-        step = self.definition.tdom.precision
-        due = np.full(len(high), NEVER)
-        looks_behind = not self.lasts
-        if looks_behind and not traits.dense and (traits.sparse or traits.steady):
-            due = np.where(high < settled, settled, due)
-        if looks_behind:
-            due = np.where(high < ends + step, ends + step, due)
-        later = settled if self.end is not None else ends
-        if traits.steady:
-            return np.where(ends > plan.limit, later, due)
-        due = np.where(ends > plan.limit, NEVER, due)
-        # What has no keys may change any cell, and make the domain longer.
-        busy = changes.in_reach | (not traits.sparse)
-        return np.where(busy, EARLIEST, due)
+    def find_next(self, points: Collection[str], operands: Operands) -> Operands:
+        """Find how far keys are, when they are due, and which rows they need.
 
-    def _find_last_reach(self, edges: RowEdges) -> Times:
-        """Find the times from which on no cell sees a row of the keys."""
-        return np.maximum(edges.ends, EARLIEST + self.tail) + self.tail
-
-    def horizon(self, name: str, codes: I64Array, *, points: bool) -> Times:
-        """Find the times by which rows of an input have ended that nothing needs.
-
-        All of its rows so far may be `points`.
+        Nothing needs rows of an input that have ended by its horizon. Those of inputs
+        in `points` are such.
         """
-        tdom = self.definition.tdom
-        if self.finished or name not in self.reach:
-            return np.full(len(codes), LATEST)
-        horizon = floor_to(tdom, self._done[codes])
+        is_wanted, ends = operands["wanted"], operands["ends"]
+        high = choose(is_wanted, operands["range high"], operands["range low"])
+        in_reach = high < operands["unseen"]
+        goes_on, is_open = operands["goes on"], operands["is open"]
+        changes = KeyChanges(
+            high,
+            ends,
+            operands["limit"],
+            in_reach,
+            goes_on,
+            is_open,
+            is_wanted,
+            operands["settled"],
+            operands.get("next change"),
+        )
+        dead = ~in_reach & ~goes_on & ~is_open & self.traits.sparse
+        live = (operands["first"] < LATEST) & ~dead
+        due = choose(live, self.find_due(changes), NEVER)
+        # Other rows of a key may come before those that begin behind the clock.
+        done = least(least(high, ends), operands["clock"])
+        some = operands["first cell"] <= operands["last cell"]
+        has_states = operands["has states"] | some
+        results = {
+            "done": done,
+            "live": live,
+            "has states": has_states,
+            "due": least(due, operands["latest"]) if "latest" in operands else due,
+        }
+        reached = floor_to(self.definition.tdom, done)
+        for name in self.keyed:
+            back = self._look_back(name, has_states, points=name in points)
+            results[f"horizon of {name}"] = choose(live, reached - back, LATEST)
+        return results
+
+    def _look_back(self, name: str, has_states: BoolArray, *, points: bool) -> Any:
+        """Find how far before the last cells their next ones look at an input."""
+        precision = self.definition.tdom.precision
         if self.traits.apart and points:
             # Rows tell the last cell from an empty one, which would go on.
-            kept = 0 if self.traits.sparse else tdom.precision
-            return np.where(self._live[codes], horizon - kept, LATEST)
-        back: int | Times = self.reach[name].back.ticks
+            return 0 if self.traits.sparse else precision
+        back: Any = self.reach[name].back.ticks
         if self.resumed_reach is not None:
             resumed = self.resumed_reach[name].back.ticks
-            back = np.where(self._has_states[codes], resumed, back)
-        back = back + tdom.precision + self.rounding
-        return np.where(self._live[codes], horizon - back, LATEST)
+            back = choose(has_states, resumed, back)
+        return back + precision + self.rounding
+
+    def find_due(self, changes: KeyChanges) -> Times | int:
+        """Find when a key is to be computed again."""
+        traits, high, ends = self.traits, changes.high, changes.ends
+        step = self.definition.tdom.precision
+        settled = changes.settled
+        due: Times | int = NEVER
+        looks_behind = not self.lasts
+        if looks_behind and not traits.dense and (traits.sparse or traits.steady):
+            due = choose(high < settled, settled, due)
+        if looks_behind:
+            due = choose(high < ends + step, ends + step, due)
+        is_behind = ends > changes.limit
+        if traits.steady:
+            return choose(is_behind, settled if self.end is not None else ends, due)
+        # What has no keys may change any cell, and make the domain longer.
+        busy = changes.in_reach | (not traits.sparse)
+        return choose(busy, EARLIEST, choose(is_behind, NEVER, due))
 
     def count_last(self, name: str) -> int:
         """Count the rows of an input that a key needs from before its horizon."""

@@ -8,23 +8,15 @@ A quiet key is computed again once its next boundary is final, and not before: s
 costs the keys of its rows, not all that have rows in reach.
 """
 
-from collections.abc import Mapping
-from functools import reduce
+from typing import Any
 
-import numpy as np
-
-from tiltpy.calendars import round_up
 from tiltpy.runtime.arrays.dtypes import Times
+from tiltpy.runtime.execution.call_numbers import choose, end_cells, least, least_since
+from tiltpy.runtime.execution.column_formulas import Operands
 from tiltpy.runtime.execution.key_domains import EARLIEST
-from tiltpy.runtime.execution.time_domain import OutputRange
+from tiltpy.runtime.execution.traced_operands import is_number
 from tiltpy.runtime.keyed.due_times import NEVER
-from tiltpy.runtime.keyed.key_progress import (
-    KeyChanges,
-    KeyPlan,
-    KeyProgress,
-    RowEdges,
-)
-from tiltpy.runtime.keyed.snapshots import KeyedSnapshots
+from tiltpy.runtime.keyed.key_progress import KeyChanges, KeyProgress
 
 
 class PromptProgress(KeyProgress):
@@ -39,42 +31,39 @@ class PromptProgress(KeyProgress):
         is_joined = self.definition.tdom.rows is None
         return is_joined and not (self.lasts or self.traits.open_ended)
 
-    def find_end(self, last: Times, clock: OutputRange) -> Times:
+    def find_end(self, last: Times, clock: int) -> Times | int:
         """Find where domains end so far: where the clock is."""
-        time = max(clock.low, clock.high)
-        return np.full(len(last), time if self.end is None else min(self.end, time))
+        del last
+        return clock if self.end is None else least(clock, self.end)
 
-    def find_until(self, ends: Times, edges: RowEdges, clock: OutputRange) -> Times:
-        """Find up to when to compute: a cell more, where the clock has gone on."""
-        del edges
-        if not self._looks_behind or clock.high <= clock.low:
+    def find_until(
+        self, ends: Times, settled: Times, clock: int, *, moves: bool
+    ) -> Times:
+        """Find up to when to compute: a cell more, where the clock goes on."""
+        del settled, clock
+        if not self._looks_behind or not moves:
             return ends
-        return round_up(self.definition.tdom, ends + 1)
+        return end_cells(self.definition.tdom, ends + 1)
 
-    def find_next_change(
-        self, rows: Mapping[str, KeyedSnapshots], clock: OutputRange
-    ) -> Times | None:
+    def find_next_change(self, operands: Operands) -> Times | None:
         """Find the next boundary of each key from the clock on.
 
         What begins at the clock is open as soon as that goes on.
         """
         shifts = self.traits.shifts
-        if shifts is None or self.awaited or clock.high <= clock.low:
+        if shifts is None or self.awaited:
             return None
-        by_input: dict[str, Times] = {}
+        change: Any = NEVER
         for shift in shifts:
-            held = rows[shift.input]
-            times = held.starts if shift.edge == "start" else held.ends
-            later = times + shift.low if shift.low else times
-            found = np.where(times >= clock.high - shift.high, later, NEVER)
-            if shift.input in by_input:
-                found = np.minimum(by_input[shift.input], found)
-            by_input[shift.input] = found
-        least = [_find_least(found, rows[name]) for name, found in by_input.items()]
-        return reduce(np.minimum, least)
+            name = shift.input
+            times = operands[f"{shift.edge}s of {name}"]
+            rows = operands[f"begin of {name}"], operands[f"count of {name}"]
+            time = least_since(times, *rows, operands["high"] - shift.high)
+            change = least(choose(time < NEVER, time + shift.low, NEVER), change)
+        return None if is_number(change, NEVER) else change
 
-    def find_due(self, plan: KeyPlan, changes: KeyChanges, settled: Times) -> Times:
-        """Find when keys are to be computed again, while anything may change.
+    def find_due(self, changes: KeyChanges) -> Times | int:
+        """Find when a key is to be computed again, while anything may change.
 
         A last snapshot that goes on needs nothing. One that nothing sees any more ends,
         if there is none without rows.
@@ -82,22 +71,10 @@ class PromptProgress(KeyProgress):
         traits, in_reach = self.traits, changes.in_reach
         busy = in_reach | (not traits.sparse)
         if traits.steady:
-            busy = changes.high < settled
+            busy = changes.high < changes.settled
         ends = traits.sparse & ~in_reach & (changes.is_open | changes.goes_on)
-        if plan.next_change is None or not traits.steady:
-            return np.where(busy | ends, EARLIEST, NEVER)
-        later = np.minimum(plan.next_change, settled)
-        later = np.where(plan.ranges.nonempty & ~ends, later, EARLIEST)
-        return np.where(busy | ends, later, NEVER)
-
-
-def _find_least(times: Times, rows: KeyedSnapshots) -> Times:
-    """Find the least time of each key, one for each of its rows; `NEVER` of none."""
-    counts = rows.counts
-    heads = counts.cumsum() - counts
-    if np.count_nonzero(counts) == len(counts):
-        return np.minimum.reduceat(times, heads) if len(heads) else heads
-    least, some = np.full(len(counts), NEVER), counts.nonzero()[0]
-    if len(some):
-        least[some] = np.minimum.reduceat(times, heads[some])
-    return least
+        if changes.next_change is None or not traits.steady:
+            return choose(busy | ends, EARLIEST, NEVER)
+        later = least(changes.next_change, changes.settled)
+        later = choose(changes.is_wanted & ~ends, later, EARLIEST)
+        return choose(busy | ends, later, NEVER)

@@ -5,14 +5,16 @@ as much of it as there are rows: then the rows are written anew. So each row is 
 few times, whatever the number of keys, and to take some keys' rows is one gather.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from tiltpy.routines.catalogue import JOIN_ROWS
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
 from tiltpy.runtime.arrays.pool import Array, allocate, empty_times
 from tiltpy.runtime.arrays.snapshot_buffer import Column, pack_validity
+from tiltpy.runtime.ingest.ungrouped_rows import UngroupedRows
 from tiltpy.runtime.keyed.join import no_rows
 from tiltpy.runtime.keyed.snapshots import KeyedSnapshots
 from tiltpy.types import I64, Scalar, Type, columns
@@ -87,6 +89,55 @@ class RowArena:
             if not self._live:
                 self._used = 0
         return rows
+
+    def join(
+        self,
+        codes: I64Array,
+        came: Sequence[tuple[I64Array, UngroupedRows]],
+        keys_of: I64Array,
+        edges: I64Array,
+    ) -> KeyedSnapshots:
+        """Take the rows of some keys out, with those behind them that came.
+
+        `came` has the code of the key of each row, `keys_of` the number of each code.
+        The columns of `edges` are written, as by the routine.
+        """
+        count = sum(len(rows) for _, rows in came)
+        held = int(self._count[codes].sum())
+        self._append(came, count)
+        joined = np.empty((3, held + count), np.int64)
+        numbers, starts, ends = joined
+        of_rows = [each for each, _ in came] or [codes[:0]]
+        of_row = of_rows[0] if len(of_rows) == 1 else np.concatenate(of_rows)
+        JOIN_ROWS(
+            *(len(codes), count, self._used),
+            *(codes, of_row, keys_of, *self._times, self._first, self._count),
+            *(edges, joined, held + count),
+        )
+        self._live -= held
+        if not self._live:
+            self._used = 0
+        payload = []
+        for values, valid in zip(self._values, self._valid, strict=True):
+            nulls = None if valid is None else pack_validity(valid[numbers])
+            payload.append(Column(values[numbers], nulls))
+        return KeyedSnapshots(starts, ends, tuple(payload), edges[1])
+
+    def _append(
+        self, came: Sequence[tuple[I64Array, UngroupedRows]], count: int
+    ) -> None:
+        """Write rows behind those in use."""
+        stop = self._used
+        if stop + count > len(self._times[0]):
+            self._resize(2 * (stop + count))
+        for _, rows in came:
+            here = slice(stop, stop + len(rows))
+            for array, times in zip(self._times, rows.events(), strict=True):
+                array[here] = times
+            for number, column in enumerate(rows.payload):
+                self._values[number][here] = column.values[: len(rows)]
+                self._write_valid(number, column, here)
+            stop = here.stop
 
     def put(self, codes: I64Array, rows: KeyedSnapshots) -> None:
         """Put rows there; none of their keys has any yet."""

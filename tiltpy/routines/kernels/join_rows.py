@@ -1,0 +1,144 @@
+"""Rows of keys: those that each has, then those that came, in the order of the keys.
+
+    count the rows that came of each key
+    for each key: list the rows that it has, leave room for those that came
+    for each row that came: list it behind the others of its key
+    for each key: look at the edges of its rows
+
+Rows are numbered by where they lie in arrays of all rows.
+"""
+
+from tiltpy.loops.build import (
+    INF,
+    add,
+    greatest,
+    i64,
+    least,
+    load,
+    lt,
+    mul,
+    number,
+    select,
+    sub,
+)
+from tiltpy.loops.nodes import (
+    Assign,
+    For,
+    LExpr,
+    LoopKernel,
+    Prefetch,
+    Stmt,
+    Store,
+)
+from tiltpy.routines.kernels.arguments import RoutineArguments
+
+EDGES = 7
+"""The edges of a key's rows."""
+AHEAD = 16
+"""Keys ahead of which is looked for their rows."""
+EARLIEST, LATEST = i64(-(2**63)), i64(2**63 - 1)
+KEY, ROW, CODE, COUNT, FILLED, ITEM = map(
+    number, ("key", "row", "code", "count", "filled", "item")
+)
+FIRST, STOP, START, END = map(number, ("first", "stop", "start", "end"))
+ENDS, SETTLED, NEWEST = map(number, ("ends of key", "settled of key", "newest of key"))
+
+
+def build_join() -> LoopKernel:
+    """Build the loops over keys, and over rows that came."""
+    arguments = RoutineArguments()
+    keys, came, first_came = map(arguments.number, ("keys", "came", "first that came"))
+    codes, came_codes, keys_of = map(
+        arguments.array, ("codes", "codes of rows", "keys of codes")
+    )
+    starts, ends = arguments.array("starts"), arguments.array("ends")
+    held_firsts = arguments.array("first rows of codes")
+    held_counts = arguments.array("rows of codes", written=True)
+    edges = arguments.array("edges", written=True)
+    joined = arguments.array("joined rows", written=True)
+    total = arguments.number("rows")
+
+    def edge(number: int) -> LExpr:
+        return add(mul(keys, i64(number)), KEY)
+
+    begins, counts, firsts, lasts, all_ends, settled, newest = map(edge, range(EDGES))
+
+    def joined_row(column: int, item: LExpr) -> LExpr:
+        return add(mul(total, i64(column)), item)
+
+    def put(row: LExpr, item: LExpr) -> tuple[Stmt, ...]:
+        return (
+            Assign(START, load(starts, row)),
+            Assign(END, load(ends, row)),
+            Store(joined, joined_row(0, item), row),
+            Store(joined, joined_row(1, item), START),
+            Store(joined, joined_row(2, item), END),
+        )
+
+    begin = (
+        Store(edges, counts, i64(0)),
+        Store(edges, firsts, LATEST),
+        Store(edges, lasts, EARLIEST),
+    )
+    count = (
+        Assign(KEY, load(keys_of, load(came_codes, ROW))),
+        Store(edges, counts, add(load(edges, counts), i64(1))),
+    )
+    later = load(codes, least(add(KEY, i64(AHEAD)), sub(keys, i64(1))))
+    list_held = (
+        Assign(CODE, later),
+        Prefetch(held_firsts, CODE),
+        Prefetch(held_counts, CODE),
+        Assign(CODE, load(codes, KEY)),
+        Assign(FIRST, load(held_firsts, CODE)),
+        Assign(COUNT, load(held_counts, CODE)),
+        Store(held_counts, CODE, i64(0)),
+        Store(edges, begins, FILLED),
+        For(ITEM, i64(0), COUNT, put(add(FIRST, ITEM), add(FILLED, ITEM))),
+        Assign(FILLED, add(FILLED, COUNT)),
+        # Where the next row that came of the key goes.
+        Store(edges, newest, FILLED),
+        Assign(FILLED, add(FILLED, load(edges, counts))),
+        Store(edges, counts, add(load(edges, counts), COUNT)),
+    )
+    list_came = (
+        Assign(KEY, load(keys_of, load(came_codes, ROW))),
+        Assign(ITEM, load(edges, newest)),
+        *put(add(first_came, ROW), ITEM),
+        Store(edges, newest, add(ITEM, i64(1))),
+        Store(edges, firsts, least(load(edges, firsts), START)),
+        Store(edges, lasts, greatest(load(edges, lasts), END)),
+    )
+    look: tuple[Stmt, ...] = (
+        Assign(FIRST, load(edges, begins)),
+        Assign(STOP, add(FIRST, load(edges, counts))),
+        *(Assign(var, EARLIEST) for var in (ENDS, SETTLED, NEWEST)),
+        For(
+            ROW,
+            FIRST,
+            STOP,
+            _look(load(joined, joined_row(1, ROW)), load(joined, joined_row(2, ROW))),
+        ),
+        Store(edges, all_ends, ENDS),
+        Store(edges, settled, SETTLED),
+        Store(edges, newest, NEWEST),
+    )
+    return arguments.kernel(
+        For(KEY, i64(0), keys, begin),
+        For(ROW, i64(0), came, count),
+        Assign(FILLED, i64(0)),
+        For(KEY, i64(0), keys, list_held),
+        For(ROW, i64(0), came, list_came),
+        For(KEY, i64(0), keys, look),
+    )
+
+
+def _look(start: LExpr, end: LExpr) -> tuple[Stmt, ...]:
+    """Look at a row of a key: one that holds on counts with its start."""
+    return (
+        Assign(START, start),
+        Assign(END, end),
+        Assign(ENDS, greatest(ENDS, END)),
+        Assign(SETTLED, greatest(SETTLED, select(lt(END, INF), END, START))),
+        Assign(NEWEST, greatest(NEWEST, START)),
+    )
