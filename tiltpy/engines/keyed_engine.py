@@ -283,7 +283,7 @@ class KeyedEngine:
     ) -> KeyedEvaluation:
         """Compute the keys that new rows or the clock have touched."""
         others = receive(rows, state)
-        codes, keys = state.keys.sort(_list_touched(ranges, state))
+        codes, keys = state.keys.sort(_take_touched(ranges, state))
         count = len(codes)
         slots = state.number(codes)
         taken = {name: each.take(codes, slots) for name, each in state.held.items()}
@@ -409,14 +409,16 @@ def receive(rows: Mapping[str, Rows], state: KeyedState) -> dict[str, SnapshotBu
     return others
 
 
-def _list_touched(ranges: Mapping[str, OutputRange], state: KeyedState) -> I64Array:
-    """List the keys with new rows, and those that have come to be computed, once."""
+def _take_touched(ranges: Mapping[str, OutputRange], state: KeyedState) -> I64Array:
+    """Take the keys with new rows, and those that are due to be computed, once."""
     codes = [np.zeros(0, np.int64)]
     for held in state.held.values():
         codes += held.list_touched()
     for name, range_ in ranges.items():
         progress = state.outputs[name]
-        codes.append(progress.live() if range_.final else progress.due(range_.high))
+        codes.append(
+            progress.live() if range_.final else progress.take_due(range_.high)
+        )
     several = np.concatenate(codes)
     is_last = state.number(several)[several] == np.arange(len(several))
     touched: I64Array = several[is_last]

@@ -1,13 +1,15 @@
 """Times at which keys are to be computed again, by their codes.
 
-To list the keys that are due costs those, not all that there are: the ones that are due
+To take the keys that are due costs those, not all that there are: the ones that are due
 soonest are listed apart, and the others looked through once the clock has come to where
-that list ends.
+that list ends. A key whose time changes is listed anew, and its entry of before counts
+no more.
 """
 
 import numpy as np
 
 from tiltpy.runtime.arrays.dtypes import I64Array, Times
+from tiltpy.runtime.arrays.masks import is_any
 from tiltpy.types import ENDLESS
 
 NEVER = ENDLESS
@@ -22,9 +24,8 @@ class DueTimes:
 
     def __init__(self) -> None:
         self._times = np.zeros(0, np.int64)
-        self._is_listed = np.zeros(0, np.bool_)
-        self._listed = np.zeros(0, np.int64)
-        """The codes of all keys that are due up to `_limit`, and of some others."""
+        self._listed = self._listed_times = np.zeros(0, np.int64)
+        """The codes of all keys that are due up to `_limit`, and when they were."""
         self._limit = -ENDLESS
 
     def grow(self, codes: int) -> None:
@@ -33,8 +34,6 @@ class DueTimes:
         if missing > 0:
             room = max(missing, len(self._times))
             self._times = np.concatenate([self._times, np.full(room, NEVER)])
-            unlisted = np.zeros(room, np.bool_)
-            self._is_listed = np.concatenate([self._is_listed, unlisted])
 
     def save(self) -> Times:
         """Make what `restore` takes."""
@@ -43,32 +42,32 @@ class DueTimes:
     def restore(self, times: Times) -> None:
         """Take over the times of all keys."""
         self._times = times
-        self._is_listed = np.zeros(len(times), np.bool_)
-        self._listed, self._limit = np.zeros(0, np.int64), -ENDLESS
+        self._listed = self._listed_times = np.zeros(0, np.int64)
+        self._limit = -ENDLESS
 
     def set(self, codes: I64Array, times: Times) -> None:
         """Settle when some keys are due, each of which is named once."""
         self._times[codes] = times
-        if len(self._times) <= LEAST_LISTED:
-            return
-        near = codes[(times <= self._limit) & ~self._is_listed[codes]]
-        if len(near):
-            self._is_listed[near] = True
-            self._listed = np.concatenate([self._listed, near])
+        near = times <= self._limit
+        if is_any(near):
+            self._listed = np.concatenate([self._listed, codes[near]])
+            self._listed_times = np.concatenate([self._listed_times, times[near]])
 
-    def list(self, time: int) -> I64Array:
-        """List the keys that are due at a time, or before."""
-        if len(self._times) <= LEAST_LISTED:
-            return (self._times <= time).nonzero()[0]
+    def take(self, time: int) -> I64Array:
+        """Take the keys that are due at a time, or before, some maybe several times.
+
+        Their times are to be set anew.
+        """
         if time > self._limit or len(self._listed) > 2 * self._most_listed:
             self._look_through(time)
-        times = self._times[self._listed]
-        due = self._listed[times <= time]
-        stale = times > self._limit
-        if 2 * np.count_nonzero(stale) > len(stale) > LEAST_LISTED:
-            self._is_listed[self._listed[stale]] = False
-            self._listed = self._listed[~stale]
-        return due
+        is_due = self._listed_times <= time
+        codes = self._listed[is_due]
+        if not len(codes):
+            return codes
+        others = ~is_due
+        self._listed = self._listed[others]
+        self._listed_times = self._listed_times[others]
+        return codes[self._times[codes] <= time]
 
     def _look_through(self, time: int) -> None:
         """List the keys apart that are due soonest, all that are due at `time` too.
@@ -84,9 +83,8 @@ class DueTimes:
             if np.count_nonzero(times <= limit) > 2 * most:
                 limit -= 1
         self._limit = max(limit, time)
-        self._is_listed[self._listed] = False
-        self._listed = some[times <= self._limit]
-        self._is_listed[self._listed] = True
+        near = times <= self._limit
+        self._listed, self._listed_times = some[near], times[near]
 
     @property
     def _most_listed(self) -> int:

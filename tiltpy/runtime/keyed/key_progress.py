@@ -173,9 +173,9 @@ class KeyProgress:
         self._first[codes] = np.minimum(self._first[codes], firsts)
         self._last[codes] = np.maximum(self._last[codes], lasts)
 
-    def due(self, time: int) -> I64Array:
-        """List the keys to compute once the clock shows a time."""
-        return self._due.list(time)
+    def take_due(self, time: int) -> I64Array:
+        """Take the keys to compute once the clock shows a time: `plan` is for them."""
+        return self._due.take(time)
 
     def live(self) -> I64Array:
         """List the keys of which anything may come."""
