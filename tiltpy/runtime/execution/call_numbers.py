@@ -72,7 +72,7 @@ def end_cells(tdom: TDom, times: N) -> N:
     return round_up(tdom, times)
 
 
-def least_since(times: Any, first: I64Array, count: I64Array, bound: Any) -> I64Array:
+def least_since(times: Any, first: I64Array, count: I64Array, bound: int) -> I64Array:
     """The least time in each of some slices that is no earlier than a bound.
 
     `ENDLESS` where there is none. Slices are behind one another.
