@@ -29,6 +29,7 @@ from tiltpy.runtime.execution.time_domain import (
 from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.runtime.ingest.read_input import ingest
 from tiltpy.runtime.results.output_table import OutputTable
+from tiltpy.runtime.results.table import format_of
 
 CASES = 6
 BATCH = 6
@@ -59,7 +60,7 @@ class Resumed:
             state = found.state
             for name, pieces in found.pieces.items():
                 of = self.query.type_of(name)
-                table = OutputTable(name, of, pieces, stamp, found.strings)
+                table = OutputTable(format_of(name, of, stamp), pieces, found.strings)
                 outputs[name] += snapshots(table)
         assert not state.open, "a snapshot is open behind the last range"
         return outputs

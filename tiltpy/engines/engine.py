@@ -12,7 +12,6 @@ from tiltpy.ir.nodes import Query, TemporalExpr
 from tiltpy.lean_dataclass import record
 from tiltpy.runtime.arrays.dictionary import NO_STRINGS, Strings
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
-from tiltpy.runtime.arrow.timestamps import OutputStamp
 from tiltpy.runtime.execution.call_states import CallStates, encode_rows
 from tiltpy.runtime.execution.kernel import Kernels
 from tiltpy.runtime.execution.output_group import OutputGroup
@@ -31,6 +30,7 @@ from tiltpy.runtime.incremental.last_pieces import split_at, split_last
 from tiltpy.runtime.ingest.cell_overlaps import check_cells
 from tiltpy.runtime.ingest.visible_rows import visible_rows
 from tiltpy.runtime.results.output_table import OutputTable
+from tiltpy.runtime.results.table import TableFormat
 from tiltpy.types import Type
 
 
@@ -78,12 +78,10 @@ class Evaluation:
     strings: Strings = NO_STRINGS
     vector: VectorRange | None = None
 
-    def table(
-        self, name: str, of: Type, stamp: OutputStamp, workers: int = 1
-    ) -> OutputTable:
-        """Make the table of an output, which `workers` share."""
-        pieces = self.pieces.get(name, [])
-        return OutputTable(name, of, pieces, stamp, self.strings, workers=workers)
+    def table(self, form: TableFormat, workers: int = 1) -> OutputTable:
+        """Make the table of an output by its format; `workers` share it."""
+        pieces = self.pieces.get(form.name, [])
+        return OutputTable(form, pieces, self.strings, workers=workers)
 
 
 class Engine:

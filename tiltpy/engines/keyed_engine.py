@@ -20,7 +20,6 @@ from tiltpy.runtime.arrays.dictionary import NO_STRINGS, Strings
 from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.masks import is_any
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
-from tiltpy.runtime.arrow.timestamps import OutputStamp
 from tiltpy.runtime.execution.call_states import CallStates, encode_rows
 from tiltpy.runtime.execution.column_formulas import Columns
 from tiltpy.runtime.execution.kernel import Kernels
@@ -43,7 +42,8 @@ from tiltpy.runtime.keyed.prompt_progress import PromptProgress
 from tiltpy.runtime.keyed.snapshots import KeyedSnapshots
 from tiltpy.runtime.results.key_columns import KeyColumns, KeySnapshots, Order
 from tiltpy.runtime.results.output_table import OutputTable
-from tiltpy.types import Boundary, Type
+from tiltpy.runtime.results.table import TableFormat
+from tiltpy.types import Boundary
 
 Bounds = tuple[int, int]
 Rows = SnapshotBuffer | Sequence[InputRows | UngroupedRows]
@@ -124,16 +124,12 @@ class KeyedEvaluation:
     strings: Strings = NO_STRINGS
     order: Order = "key"
 
-    def table(
-        self, name: str, of: Type, stamp: OutputStamp, workers: int = 1
-    ) -> OutputTable:
-        """Make the table of an output, which `workers` share."""
-        snapshots = self.snapshots.get(name, ())
+    def table(self, form: TableFormat, workers: int = 1) -> OutputTable:
+        """Make the table of an output by its format; `workers` share it."""
+        snapshots = self.snapshots.get(form.name, ())
         pieces = [piece for task in snapshots for piece in task.pieces]
         columns = KeyColumns.of(self.keys, snapshots, self.order)
-        return OutputTable(
-            name, of, pieces, stamp, self.strings, columns, workers=workers
-        )
+        return OutputTable(form, pieces, self.strings, columns, workers=workers)
 
 
 class KeyedEngine:

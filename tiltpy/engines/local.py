@@ -28,6 +28,7 @@ from tiltpy.runtime.ingest.read_input import InputRows, ingest
 from tiltpy.runtime.results.key_columns import Order
 from tiltpy.runtime.results.output_table import OutputTable
 from tiltpy.runtime.results.result import Result
+from tiltpy.runtime.results.table import format_of
 from tiltpy.runtime.results.windows import Grid, IntervalGrid
 from tiltpy.types import TDom
 
@@ -98,7 +99,7 @@ class PlannedGroup:
         announcement = Announcement(self.group.query, self.options.costs.run)
         evaluation = self.evaluate(announcement, order)
         for name, of in self.group.types.items():
-            yield evaluation.table(name, of, stamp, workers)
+            yield evaluation.table(format_of(name, of, stamp), workers)
 
 
 def bind_inputs(

@@ -51,6 +51,7 @@ from tiltpy.runtime.incremental.state import (
 from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.runtime.ingest.read_input import InputRows
 from tiltpy.runtime.results.result import Result
+from tiltpy.runtime.results.table import format_of
 from tiltpy.runtime.results.windows import Grid, IntervalGrid
 from tiltpy.types import ENDLESS, TDom
 
@@ -521,7 +522,8 @@ class _Stream:
         tables = []
         for name, output in self.outputs.items():
             evaluation = evaluations.get(name) or self.part_of[name].nothing()
-            table = evaluation.table(name, output.definition.type, self.stamp)
+            form = format_of(name, output.definition.type, self.stamp)
+            table = evaluation.table(form)
             tdom = output.definition.tdom
             if tdom.rows is None:
                 table.grid = _find_grid(tdom)

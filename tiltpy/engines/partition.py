@@ -29,6 +29,7 @@ from tiltpy.runtime.execution.time_domain import (
 )
 from tiltpy.runtime.ingest.read_input import InputRows
 from tiltpy.runtime.results.output_table import OutputTable
+from tiltpy.runtime.results.table import format_of
 from tiltpy.types import Scalar
 
 Span = tuple[int, int]
@@ -134,9 +135,8 @@ def run_partition(
     for name, cells in owned.items():
         pieces, is_open = cells.trim(evaluation.pieces.get(name, []))
         carried = evaluation.seams.get(name)
-        table = OutputTable(
-            name, query.type_of(name), pieces, stamp, evaluation.strings
-        )
+        form = format_of(name, query.type_of(name), stamp)
+        table = OutputTable(form, pieces, evaluation.strings)
         outputs[name] = PartitionOutput(table, carried, cells.goes_on(carried), is_open)
     return outputs
 

@@ -23,7 +23,7 @@ from tiltpy.plan.nodes import Refusal
 from tiltpy.run_arguments import Arguments, RunMethod, read_options
 from tiltpy.runtime.arrow.timestamps import output_stamp
 from tiltpy.runtime.ingest.key_types import common_type
-from tiltpy.runtime.results.output_table import OutputTable
+from tiltpy.runtime.results.table import format_of
 from tiltpy.spark.fold_panes import fold_panes, plan_partial_panes
 from tiltpy.spark.shuffle_by_key import shuffle_by_group, shuffle_by_key
 from tiltpy.spark.shuffle_by_time import shuffle_by_time
@@ -251,7 +251,7 @@ class SparkPlan:
         definition = query.definition(name)
         assert definition is not None
         keys = keys_of(query, name)
-        payload = OutputTable(name, definition.type, [], self.stamp).schema
+        payload = format_of(name, definition.type, self.stamp).schema()
         sources = {numbered.name: numbered.source for numbered in used}
         fields = [*_key_fields(keys, sources), *payload]
         return SparkTask(

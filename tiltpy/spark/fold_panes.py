@@ -19,7 +19,7 @@ from tiltpy.plan.nodes import Misfit, Refusal
 from tiltpy.plan.partial_panes import PartialPanes, split_into_panes
 from tiltpy.runtime.arrow.timestamps import OutputStamp
 from tiltpy.runtime.execution.time_domain import Request
-from tiltpy.runtime.results.output_table import OutputTable
+from tiltpy.runtime.results.table import format_of
 from tiltpy.spark.fold_in_sql import fold_in_sql
 from tiltpy.spark.row_states import RowStates
 from tiltpy.spark.shuffle_rows import NumberedInput
@@ -53,7 +53,7 @@ def fold_panes(
     (columns,) = task.inputs
     stamp = OutputStamp(pa.int64(), 1, split.partials.unit)
     (merged,) = split.merge.inputs
-    schema = OutputTable(split.states, merged.type, [], stamp).schema
+    schema = format_of(split.states, merged.type, stamp).schema()
     row_states = _row_states(split, source, columns) if split.of_rows else None
     if row_states is not None:
         schema = _add_rows(schema, row_states, source)

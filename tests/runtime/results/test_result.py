@@ -30,6 +30,7 @@ from tiltpy.runtime.arrow.timestamps import (
 )
 from tiltpy.runtime.results.output_table import OutputTable
 from tiltpy.runtime.results.result import Result
+from tiltpy.runtime.results.table import format_of
 
 PLAIN = OutputStamp(pa.int64(), 1, None)
 
@@ -42,7 +43,7 @@ def buffer(
 
 
 def scalar(*pieces: SnapshotBuffer, stamp: OutputStamp = PLAIN) -> OutputTable:
-    return OutputTable("avg", ty.F64, pieces, stamp)
+    return OutputTable(format_of("avg", ty.F64, stamp), pieces)
 
 
 SAMPLED = buffer([0, 5, 10], [5, 10, 15], [1.0, 2.0, 3.0])
@@ -76,7 +77,7 @@ def test_pieces_are_chunks_and_values_are_shared() -> None:
 def test_tables_without_rows_have_their_schema() -> None:
     stamp = OutputStamp(pa.timestamp("ms", "UTC"), 1, "ms")
     for pieces in ((), (SnapshotBuffer.empty(TRADE),)):
-        output = OutputTable("x", TRADE, pieces, stamp)
+        output = OutputTable(format_of("x", TRADE, stamp), pieces)
         assert output.to_arrow().schema == output.schema
         assert output.to_arrow().num_rows == 0
         assert output.schema.names == ["start", "end", "price", "size"]
@@ -91,7 +92,7 @@ def test_fields_may_be_null_and_scalars_are_not() -> None:
     piece = buffer([0, 1, 2], [1, 2, 3], [1.0, 2.0, 3.0], flags)
     for first in (0, 1):
         part = piece.slice(first, 3)
-        table = OutputTable("x", struct, [part], PLAIN).to_arrow()
+        table = OutputTable(format_of("x", struct, PLAIN), [part]).to_arrow()
         table.validate(full=True)
         assert table["up"].to_pylist() == [True, None, False][first:]
         assert table["price"].to_pylist() == [1.0, 2.0, 3.0][first:]
@@ -119,7 +120,9 @@ def test_bitmaps_at_any_offset(
     piece = buffer(starts, [s + 1 for s in starts], column)
     first = data.draw(st.integers(0, len(rows)))
     struct = ty.Struct((("b", ty.BOOL),))
-    table = OutputTable("x", struct, [piece.slice(first, len(rows))], PLAIN).to_arrow()
+    table = OutputTable(
+        format_of("x", struct, PLAIN), [piece.slice(first, len(rows))]
+    ).to_arrow()
     table.validate(full=True)
     assert table["b"].to_pylist() == [f if v else None for f, v in rows][first:]
 
@@ -198,7 +201,7 @@ def test_times_return_as_they_came(frame: Callable[[], object]) -> None:
     unit: ty.Unit = "d" if pa.types.is_date(source["ts"].type) else "ns"
     found = read(source, m(time="ts"), unit)
     stamp = output_stamp({"m": found.stamps}, unit)
-    points = OutputTable("m", ty.I64, [found.buffer], stamp).points("ts")
+    points = OutputTable(format_of("m", ty.I64, stamp), [found.buffer]).points("ts")
     assert points.column_names == ["ts", "m"]
     assert points.column("m").equals(source.column("m"))
     expected = source.column("ts")
@@ -235,7 +238,9 @@ def test_a_result_is_bound_again() -> None:
 
 
 def test_several_outputs_are_chosen_by_name() -> None:
-    result = Result([scalar(INTERVALS), OutputTable("low", ty.F64, [SAMPLED], PLAIN)])
+    result = Result(
+        [scalar(INTERVALS), OutputTable(format_of("low", ty.F64, PLAIN), [SAMPLED])]
+    )
     assert list(result) == ["avg", "low"]
     assert list(result.items()) == list(
         zip(result.keys(), result.values(), strict=True)
@@ -258,10 +263,10 @@ def test_notebooks_show_the_first_rows() -> None:
     stamp = output_stamp({"x": NANOS_BERLIN}, "ns")
     far = buffer([1], [2**62], Column(np.zeros(1), np.zeros(1, np.uint8)))
     struct = ty.Struct((("a", ty.F64),))
-    shown = OutputTable("x", struct, [far], stamp)._repr_html_()
+    shown = OutputTable(format_of("x", struct, stamp), [far])._repr_html_()
     assert "<td>1970-01-01 01:00:00.000000001+0100</td>" in shown
     assert "<td>φ</td>" in shown
-    shown = OutputTable("<x>", ty.F64, [piece], PLAIN)._repr_html_()
+    shown = OutputTable(format_of("<x>", ty.F64, PLAIN), [piece])._repr_html_()
     assert shown.startswith("<p>&lt;x&gt;: 25 snapshots</p>")
     assert shown.count("<tr>") == 11
     assert shown.endswith("<td>4.5</td></tr></table><p>and 15 more</p>")
@@ -269,7 +274,7 @@ def test_notebooks_show_the_first_rows() -> None:
 
 def test_points_need_a_free_name() -> None:
     struct = ty.Struct((("time", ty.F64),))
-    output = OutputTable("x", struct, [INTERVALS], PLAIN)
+    output = OutputTable(format_of("x", struct, PLAIN), [INTERVALS])
     with pytest.raises(TiltError, match="has a column 'time' already"):
         output.points()
     assert output.points("stamp").column_names == ["stamp", "time"]

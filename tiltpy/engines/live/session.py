@@ -42,6 +42,7 @@ from tiltpy.runtime.incremental.state import (
     start_outputs,
 )
 from tiltpy.runtime.results.output_table import OutputTable
+from tiltpy.runtime.results.table import TableFormat, format_of
 from tiltpy.types import ENDLESS
 
 Evaluations = Mapping[str, Evaluation | KeyedEvaluation]
@@ -113,6 +114,8 @@ class LiveEngine:
         }
         self.inputs: dict[str, LiveBuffer | LiveKeyedBuffer] = {}
         self.stamp: OutputStamp = output_stamp({}, query.unit)
+        self._formats = self._find_formats()
+        """The format of the tables of each output."""
         self.steps = 0
         """The number of calls so far."""
         self.is_broken = False
@@ -339,6 +342,7 @@ class LiveEngine:
             return
         stamps = {name: s.reader.stamps for name, s in self.sources.items()}
         self.stamp = output_stamp(stamps, self.query.unit)
+        self._formats = self._find_formats()
         inputs = {name: open_input(source) for name, source in self.sources.items()}
         for part in self.parts:
             part.open(inputs)
@@ -405,6 +409,12 @@ class LiveEngine:
 
     # Results
 
+    def _find_formats(self) -> dict[str, TableFormat]:
+        return {
+            name: format_of(name, part.group.types[name], self.stamp)
+            for name, part in self.part_of.items()
+        }
+
     def show_time(self, time: int | None) -> object:
         """Show a time in ticks as the tables do: a number, or a `datetime`."""
         if time is None:
@@ -413,13 +423,13 @@ class LiveEngine:
 
     def final_table(self, name: str, step: SessionStep) -> OutputTable:
         """Make the table of the snapshots of an output that a step made final."""
-        evaluation, part = step.evaluations.get(name), self.part_of[name]
+        evaluation = step.evaluations.get(name)
         if evaluation is None:
-            evaluation = part.nothing()
-        return evaluation.table(name, part.group.types[name], self.stamp)
+            evaluation = self.part_of[name].nothing()
+        return evaluation.table(self._formats[name])
 
     def open_table(self, name: str) -> OutputTable:
         """Make the table of the open snapshots of an output."""
-        part, through = self.part_of[name], self.outputs[name].done
-        open_ = part.open_snapshots(name, through)
-        return open_.table(name, part.group.types[name], self.stamp)
+        through = self.outputs[name].done
+        open_ = self.part_of[name].open_snapshots(name, through)
+        return open_.table(self._formats[name])

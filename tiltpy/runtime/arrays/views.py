@@ -78,7 +78,7 @@ def array_of(
 ) -> pa.Array:
     """Make an Arrow array over contiguous values (bools: bytes) and a bitmap."""
     data = values
-    if pa.types.is_boolean(type):
+    if values.itemsize == 1 and pa.types.is_boolean(type):
         data = np.packbits(values.view(np.uint8), bitorder="little")
     nulls = None if validity is None else pa.py_buffer(validity)
     return pa.Array.from_buffers(type, len(values), [nulls, pa.py_buffer(data)])
@@ -96,10 +96,17 @@ def plain_array(
     return array_of(np.ascontiguousarray(values), validity, kind)
 
 
-def column_array(column: Column, count: int, scalar: Scalar) -> pa.Array:
+def storage_type(scalar: Scalar) -> pa.DataType:
+    """Choose the Arrow type of what columns have of a scalar: of strings the codes."""
+    return pa.int32() if scalar.kind == "string" else arrow_type(scalar)
+
+
+def column_array(
+    column: Column, count: int, scalar: Scalar, kind: pa.DataType
+) -> pa.Array:
     """View the first `count` rows of a column; only a bitmap that moves is copied.
 
-    Of strings these are the codes.
+    `kind` is the storage type of its scalar.
     """
     values = column.values[:count]
     assert values.dtype == dtype_of(scalar), f"{values.dtype} is not {scalar}"
@@ -109,5 +116,4 @@ def column_array(column: Column, count: int, scalar: Scalar) -> pa.Array:
             validity = np.packbits(column.valid(count), bitorder="little")
         else:
             validity = validity[column.offset // 8 :]
-    kind = pa.int32() if scalar.kind == "string" else arrow_type(scalar)
     return array_of(values, validity, kind)

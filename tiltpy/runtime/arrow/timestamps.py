@@ -66,6 +66,11 @@ class OutputStamp:
     factor: int
     tick: Unit | None
 
+    @property
+    def counts_ticks(self) -> bool:
+        """Return whether times are ticks in 64 bits."""
+        return self.factor == 1 and bool(self.type.bit_width == 64)
+
 
 def stamp_type(type: pa.DataType) -> StampType | None:
     """Find the kind of times of an Arrow type; None if it holds none."""
@@ -326,6 +331,8 @@ def output_stamp(inputs: Mapping[str, StampType], tick: Unit | None) -> OutputSt
 
 def from_ticks(times: Times, stamp: OutputStamp, output: str) -> pa.Array:
     """Convert times to an Arrow column: a view where it counts ticks in 64 bits."""
+    if stamp.counts_ticks:
+        return array_of(times, None, stamp.type)
     bits = stamp.type.bit_width
     limit = ((1 << (bits - 1)) - 1) // stamp.factor
     if limit < MAX_TIME and len(times):

@@ -43,7 +43,7 @@ from tiltpy.runtime.preaggregation.pane_states import (
 from tiltpy.runtime.preaggregation.time_ordered_rows import TimeOrderedRows
 from tiltpy.runtime.results.key_columns import KeyColumns, Order
 from tiltpy.runtime.results.output_table import OutputTable
-from tiltpy.runtime.results.table import DeferredRows, OutputRows
+from tiltpy.runtime.results.table import DeferredRows, OutputRows, format_of
 from tiltpy.types import Scalar
 
 NARROW = 1 << 16
@@ -101,8 +101,8 @@ class PreaggregatedRun:
         """A table of each output, whose snapshots are made on demand."""
         for name, folded in self.folded.items():
             pending = _Pending(folded, self.names, order, workers)
-            of = self.query.type_of(name)
-            yield OutputTable(name, of, pending, stamp, self.strings, workers=workers)
+            form = format_of(name, self.query.type_of(name), stamp)
+            yield OutputTable(form, pending, self.strings, workers=workers)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -25,20 +25,24 @@ from tiltpy.html import TextPrinter
 from tiltpy.messages import quantity
 from tiltpy.runtime.arrays.dictionary import NO_STRINGS, Strings
 from tiltpy.runtime.arrays.dtypes import Times
-from tiltpy.runtime.arrow.timestamps import OutputStamp
 from tiltpy.runtime.concurrency.offload import offload
 from tiltpy.runtime.execution.stitch import Piece, events_of
 from tiltpy.runtime.results.coalesce import coalesce_table
 from tiltpy.runtime.results.frames import to_pandas, to_points, to_polars
 from tiltpy.runtime.results.key_columns import KeyColumns, sort_by_time
 from tiltpy.runtime.results.keyed_bitmaps import KeyedBitmaps
-from tiltpy.runtime.results.table import DeferredRows, LazyRows, OutputRows, TableFormat
+from tiltpy.runtime.results.table import (
+    DeferredRows,
+    LazyRows,
+    OutputRows,
+    TableFormat,
+    format_of,
+)
 from tiltpy.runtime.results.unknown_names import (
     unknown_attribute,
     unknown_column,
 )
 from tiltpy.runtime.results.windows import Grid, find_windows, windows_table
-from tiltpy.types import Type
 from tiltpy.visible import escape_text
 
 if TYPE_CHECKING:
@@ -62,29 +66,29 @@ class OutputTable:
 
     def __init__(
         self,
-        name: str,
-        type: Type,
+        form: TableFormat,
         pieces: Sequence[Piece | KeyedBitmaps] | DeferredRows,
-        stamp: OutputStamp,
         strings: Strings = NO_STRINGS,
         keys: KeyColumns | None = None,
         *,
         workers: int = 1,
     ) -> None:
-        self.name = name
-        self.type = type
-        self.stamp = stamp
+        self.name = form.name
+        self.type = form.type
+        self.stamp = form.stamp
         self.grid: Grid | None = None
         # A list is told at once, an abstract class takes ten times as long.
         if isinstance(pieces, list) or not isinstance(pieces, DeferredRows):
             events = []
             for snapshots in pieces:
                 if snapshots.n:
-                    events.append(events_of(snapshots, type))  # noqa: PERF401
+                    events.append(events_of(snapshots, form.type))  # noqa: PERF401
             self._lazy = LazyRows(OutputRows(events, keys))
         else:
             self._lazy = LazyRows(pieces)
-        self._format = TableFormat(name, type, stamp, strings, workers)
+        self._format = form
+        self._strings = strings
+        self._workers = workers
         self._table: pa.Table | None = None
 
     def __getstate__(self) -> dict[str, object]:
@@ -93,8 +97,8 @@ class OutputTable:
 
     def rename(self, name: str) -> OutputTable:
         """Make a table of another name, without a grid, that shares the snapshots."""
-        other = OutputTable(name, self.type, (), self.stamp, self._format.strings)
-        other._format = replace(self._format, name=name)
+        form = format_of(name, self.type, self.stamp)
+        other = OutputTable(form, (), self._strings, workers=self._workers)
         other._lazy = self._lazy
         return other
 
@@ -111,7 +115,7 @@ class OutputTable:
     @property
     def num_rows(self) -> int:
         """The number of snapshots."""
-        return sum(snapshots.n for snapshots in self._lazy.rows.pieces)
+        return self._lazy.rows.count
 
     def __len__(self) -> int:
         return self.num_rows
@@ -141,12 +145,13 @@ class OutputTable:
     def to_arrow(self) -> pa.Table:
         """Make a pyarrow table of the snapshots; made once, kept."""
         if self._table is None:
-            quick = self._lazy.is_made and self.num_rows < DEFAULT_COSTS.run.quick_rows
+            count = self._lazy.count_known()
+            quick = count is not None and count < DEFAULT_COSTS.run.quick_rows
             self._table = self._to_arrow() if quick else offload(self._to_arrow)
         return self._table
 
     def _to_arrow(self) -> pa.Table:
-        return self._format.table(self._lazy.rows)
+        return self._format.table(self._lazy.rows, self._strings, self._workers)
 
     def rows_by_key(self) -> Iterator[tuple[str, slice]]:
         """Yield each key and its rows, of a table in order of key.
@@ -181,15 +186,8 @@ class OutputTable:
         if rows.keys is None or rows.keys.order == "key":
             return self
         keys = replace(rows.keys, order="key")
-        strings, workers = self._format.strings, self._format.workers
         return OutputTable(
-            self.name,
-            self.type,
-            rows.pieces,
-            self.stamp,
-            strings,
-            keys,
-            workers=workers,
+            self._format, rows.pieces, self._strings, keys, workers=self._workers
         )
 
     def points(self, time: str = "time") -> pa.Table:

@@ -7,7 +7,7 @@ output's unit is not the tick.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TypeVar
 
 import numpy as np
@@ -18,7 +18,7 @@ from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.lean_dataclass import record
 from tiltpy.runtime.arrays.dictionary import Strings, split_to_fit
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
-from tiltpy.runtime.arrays.views import arrow_type, column_array
+from tiltpy.runtime.arrays.views import arrow_type, column_array, storage_type
 from tiltpy.runtime.arrow.time_payloads import output_type, ticks_array
 from tiltpy.runtime.arrow.timestamps import OutputStamp, from_ticks
 from tiltpy.runtime.concurrency.offload import allow_threads, offload
@@ -37,6 +37,14 @@ class OutputRows:
 
     pieces: Sequence[Piece | KeyedBitmaps]
     keys: KeyColumns | None
+
+    @property
+    def count(self) -> int:
+        """The number of snapshots."""
+        count = 0
+        for each in self.pieces:  # pushes feel a generator
+            count += each.n
+        return count
 
     def key_fields(self) -> list[tuple[str, pa.DataType]]:
         """List the names and types of the key columns."""
@@ -73,28 +81,14 @@ class LazyRows:
             self._source = offload(self._source.make)
         return self._source
 
-    @property
-    def is_made(self) -> bool:
-        """Return whether the snapshots have been made."""
-        return isinstance(self._source, OutputRows)
+    def count_known(self) -> int | None:
+        """Count the snapshots; None before they have been made."""
+        source = self._source
+        return source.count if isinstance(source, OutputRows) else None
 
     def __reduce__(self) -> tuple[type["LazyRows"], tuple[OutputRows]]:
         """Make the snapshots: their source stays in its process."""
         return LazyRows, (self.rows,)
-
-
-@lru_cache(maxsize=256)
-def _schema_of(
-    name: str,
-    of: Type,
-    stamp: OutputStamp,
-    key_fields: tuple[tuple[str, pa.DataType], ...],
-) -> pa.Schema:
-    """Make the schema of a table: keys, start and end, payload."""
-    fields = of.fields if isinstance(of, Struct) else [(name, of)]
-    payload = [(field, _arrow_type(inner, stamp)) for field, inner in fields]
-    times = [("start", stamp.type), ("end", stamp.type)]
-    return pa.schema([*key_fields, *times, *payload])
 
 
 def _arrow_type(of: Type, stamp: OutputStamp) -> pa.DataType:
@@ -105,124 +99,149 @@ def _arrow_type(of: Type, stamp: OutputStamp) -> pa.DataType:
     return arrow_type(of)
 
 
-@record(frozen=True, slots=True, eq=False)
 class TableFormat:
     """The conversion of an output's snapshots to columns of a table.
 
-    `stamp` is the type of its times; `strings` is the dictionary of columns without
-    one; `workers` share large tables.
+    `stamp` is the type of its times. All that follows from the types is settled once.
     """
 
-    name: str
-    type: Type
-    stamp: OutputStamp
-    strings: Strings
-    workers: int = 1
+    def __init__(self, name: str, type: Type, stamp: OutputStamp) -> None:
+        self.name = name
+        self.type = type
+        self.stamp = stamp
+        self.fields = type.fields if isinstance(type, Struct) else ((name, type),)
+        payload = [(field, _arrow_type(of, stamp)) for field, of in self.fields]
+        self._schema = pa.schema([("start", stamp.type), ("end", stamp.type), *payload])
+        scalars = [scalar for _, scalar in columns(type)]
+        self._columns = [_make_column(scalar, stamp, name) for scalar in scalars]
+        self._texts = [n for n, scalar in enumerate(scalars) if scalar == STRING]
+        """The numbers of the columns of strings."""
+        self._is_nested = any(isinstance(of, Struct) for _, of in self.fields)
 
-    def schema(self, key_fields: Sequence[tuple[str, pa.DataType]]) -> pa.Schema:
-        """Make the schema of the table: keys, start and end, payload."""
-        return _schema_of(self.name, self.type, self.stamp, tuple(key_fields))
+    def schema(self, key_fields: Sequence[tuple[str, pa.DataType]] = ()) -> pa.Schema:
+        """Find the schema of the table: keys, start and end, payload."""
+        return pa.schema([*key_fields, *self._schema]) if key_fields else self._schema
 
-    def table(self, rows: OutputRows) -> pa.Table:
-        """Make the table of snapshots; workers share it, if it is large."""
-        count = sum(snapshots.n for snapshots in rows.pieces)
-        shared = count >= DEFAULT_COSTS.run.shared_result_rows
-        with allow_threads(self.workers if shared else 1):
-            return self._table(rows)
+    def table(self, rows: OutputRows, strings: Strings, workers: int) -> pa.Table:
+        """Make the table of snapshots; workers share it, if it is large.
 
-    def _table(self, rows: OutputRows) -> pa.Table:
+        `strings` is the dictionary of columns without one.
+        """
+        shared = rows.count >= DEFAULT_COSTS.run.shared_result_rows
+        with allow_threads(workers if shared else 1):
+            return self._table(rows, strings)
+
+    def _table(self, rows: OutputRows, strings: Strings) -> pa.Table:
+        keys = rows.keys
         schema = self.schema(rows.key_fields())
-        most = None if rows.keys is None else rows.keys.rows_per_chunk()
+        most = None if keys is None else keys.rows_per_chunk()
         chunks_of_pieces = _map_pieces(
-            lambda snapshots: list(self._chunks(snapshots, most)), rows.pieces
+            lambda snapshots: self._chunks(snapshots, most, strings), rows
         )
         chunks = [chunk for chunks in chunks_of_pieces for chunk in chunks]
-        if rows.keys is not None:
-            sizes = [len(chunk[0]) for chunk in chunks]
-            keys = rows.keys.chunks(sizes)
-            chunks = [[*k, *c] for k, c in zip(keys, chunks, strict=True)]
+        if keys is not None:
+            key_chunks = keys.chunks([len(chunk[0]) for chunk in chunks])
+            chunks = [[*k, *c] for k, c in zip(key_chunks, chunks, strict=True)]
         table = pa.Table.from_batches(
             [pa.RecordBatch.from_arrays(chunk, schema=schema) for chunk in chunks],
             schema,
         )
-        if rows.keys is not None and rows.keys.order == "time":
+        if keys is not None and keys.order == "time":
             tied = any(map(_are_rows, rows.pieces))
             table = sort_by_time(table, tied=tied)
         return table
 
     def _chunks(
-        self, snapshots: Piece | KeyedBitmaps, most: int | None
-    ) -> Iterator[list[pa.Array]]:
+        self, snapshots: Piece | KeyedBitmaps, most: int | None, strings: Strings
+    ) -> list[list[pa.Array]]:
         """Make the columns of snapshots, in chunks whose text fits into one array.
 
         A chunk has `most` snapshots at most.
         """
-        pairs = list(zip(columns(self.type), snapshots.columns, strict=True))
-        times = list(self._times(snapshots, keyed=most is not None))
-        arrays = [
-            self._array(values, snapshots.n, scalar) for (_, scalar), values in pairs
+        count = snapshots.n
+        times = self._times(snapshots, keyed=most is not None)
+        payload = [
+            make(column, count)
+            for make, column in zip(self._columns, snapshots.columns, strict=True)
         ]
-        texts = {
-            number: column.strings or self.strings
-            for number, ((_, scalar), column) in enumerate(pairs)
-            if scalar == STRING
-        }
-        fields = [("", self.type)]
-        if isinstance(self.type, Struct):
-            fields = list(self.type.fields)
-        strings = [(s, arrays[n]) for n, s in texts.items()]
-        for chunk in _split(strings, snapshots.n, most or snapshots.n):
-            slices = (
-                texts[number].decode(array[chunk]) if number in texts else array[chunk]
-                for number, array in enumerate(arrays)
-            )
-            payload = [self._field(of, slices) for _, of in fields]
-            yield [*(time[chunk] for time in times), *payload]
+        if most is None and not self._texts:
+            return [[*times, *self._join(payload)]]
+        texts = {n: snapshots.columns[n].strings or strings for n in self._texts}
+        codes = [(of, payload[number]) for number, of in texts.items()]
+        return [
+            [
+                *[time[chunk] for time in times],
+                *self._join(
+                    [
+                        texts[number].decode(array[chunk])
+                        if number in texts
+                        else array[chunk]
+                        for number, array in enumerate(payload)
+                    ]
+                ),
+            ]
+            for chunk in _split(codes, count, most or count)
+        ]
 
     def _times(
         self, snapshots: Piece | KeyedBitmaps, *, keyed: bool
-    ) -> Iterator[pa.Array]:
+    ) -> tuple[pa.Array, pa.Array]:
         """Make the columns of starts and ends.
 
         Of a row object a lifetime is not cut: one without end has none. Such are the
         last rows of an input, or of each key.
         """
         starts, ends = snapshots.times()
-        yield from_ticks(starts, self.stamp, self.name)
+        first = from_ticks(starts, self.stamp, self.name)
         rows = _are_rows(snapshots) and len(ends) > 0
         if rows and (ends.max() if keyed else ends[-1]) >= ENDLESS:
             endless = ends >= ENDLESS
             known = from_ticks(np.where(endless, 0, ends), self.stamp, self.name)
-            yield pc.if_else(pa.array(endless), None, known)
-            return
-        yield from_ticks(ends, self.stamp, self.name)
+            return first, pc.if_else(pa.array(endless), None, known)
+        return first, from_ticks(ends, self.stamp, self.name)
 
-    def _field(self, of: Type, arrays: Iterator[pa.Array]) -> pa.Array:
-        """Make a field of the next columns; a struct is null where its first one is."""
-        first = next(arrays)
-        if not isinstance(of, Struct):
-            return first
-        names = [name for name, _ in of.fields]
-        inside = [next(arrays) for _ in names]
-        nulls = first.is_null() if first.null_count else None
-        return pa.StructArray.from_arrays(inside, names, mask=nulls)
-
-    def _array(self, column: Column, count: int, scalar: Scalar) -> pa.Array:
-        if not scalar.is_temporal:
-            return column_array(column, count, scalar)
-        kind = output_type(scalar, self.stamp)
-        return ticks_array(column, count, scalar, kind, self.name)
+    def _join(self, arrays: list[pa.Array]) -> list[pa.Array]:
+        """Join columns to fields: structs in a struct have several."""
+        if not self._is_nested:
+            return arrays
+        following = iter(arrays)
+        return [_make_field(of, following) for _, of in self.fields]
 
 
-def _map_pieces(
-    work: Callable[[Piece | KeyedBitmaps], T], pieces: Sequence[Piece | KeyedBitmaps]
-) -> list[T]:
+@lru_cache(maxsize=256)
+def format_of(name: str, type: Type, stamp: OutputStamp) -> TableFormat:
+    """Find the format of the tables of an output."""
+    return TableFormat(name, type, stamp)
+
+
+def _make_field(of: Type, arrays: Iterator[pa.Array]) -> pa.Array:
+    """Make a field of the next columns; a struct is null where its first one is."""
+    first = next(arrays)
+    if not isinstance(of, Struct):
+        return first
+    names = [name for name, _ in of.fields]
+    inside = [next(arrays) for _ in names]
+    nulls = first.is_null() if first.null_count else None
+    return pa.StructArray.from_arrays(inside, names, mask=nulls)
+
+
+def _make_column(
+    scalar: Scalar, stamp: OutputStamp, output: str
+) -> Callable[[Column, int], pa.Array]:
+    """Make what converts the first values of a column of a scalar."""
+    if not scalar.is_temporal:
+        return partial(column_array, scalar=scalar, kind=storage_type(scalar))
+    kind = output_type(scalar, stamp)
+    return partial(ticks_array, scalar=scalar, kind=kind, output=output)
+
+
+def _map_pieces(work: Callable[[Piece | KeyedBitmaps], T], rows: OutputRows) -> list[T]:
     """Map a function over pieces: threads share them, or the rows of one that is most.
 
     What a run makes over sampled rows is one long piece between two seams.
     """
-    sizes = [piece.n for piece in pieces]
-    if 2 * max(sizes, default=0) > sum(sizes):
+    pieces = rows.pieces
+    if len(pieces) == 1 or 2 * max([p.n for p in pieces], default=0) > rows.count:
         return list(map(work, pieces))
     return map_shared(work, pieces)
 
