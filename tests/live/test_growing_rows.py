@@ -7,7 +7,7 @@ import pytest
 
 from tiltpy.abi.layouts import TimeLayout
 from tiltpy.array_address import address
-from tiltpy.lifetimes import FixedDuration
+from tiltpy.lifetimes import FixedDuration, UntilNext
 from tiltpy.runtime.arrays.snapshot_buffer import (
     Column,
     SnapshotBuffer,
@@ -17,6 +17,7 @@ from tiltpy.runtime.arrays.time_layout import lay_out
 from tiltpy.runtime.incremental.growing_arrays import SHARED_ROWS
 from tiltpy.runtime.incremental.growing_rows import GrowingRows
 from tiltpy.runtime.incremental.stamped_rows import EventLength, StampedRows
+from tiltpy.runtime.ingest.event_times import lay_out_events
 from tiltpy.types import ENDLESS, F64
 
 Row = tuple[int, int, float | None]
@@ -176,6 +177,58 @@ def test_rows_wait_behind_those_that_count(length: int, seed: int) -> None:
         views.append((held.rows, list(counted)))
     for view, kept in views:
         assert rows_of(view) == kept, "a view that was handed out has changed"
+
+
+@pytest.mark.parametrize("longest", [None, 1, 4])
+@pytest.mark.parametrize("seed", range(12))
+def test_rows_that_hold_end_with_the_next_start(longest: int | None, seed: int) -> None:
+    random = Random(seed)  # noqa: S311
+    lifetime = UntilNext(longest)
+    held = GrowingRows(F64, EventLength(lifetime))
+    came: list[tuple[int, float]] = []
+    start, settled, dropped = 0, -9, 0
+    for _ in range(60):
+        rows: list[Row] = []
+        for _ in range(random.choice((1, 2, 5, 70))):
+            start += random.choice((1, 3) if seed % 3 else (0, 1, 7))
+            rows.append((start, start + 1, random.random()))
+        if put(held, rows):
+            held.take_written()
+        came += [(row[0], row[2] or 0.0) for row in rows]
+        settled = max(settled, start - random.choice((0, 0, 1, 9)))
+        held.settle(settled)
+        count = sum(row[0] < settled for row in came)
+        assert held.waiting == len(came) - count
+        if random.random() < 0.2:
+            before = held.rows.n
+            held.drop_before(settled - random.choice((0, 20)), 0)
+            dropped += before - held.rows.n
+        if not count:
+            continue
+        stamps, values = map(np.array, zip(*came[:count], strict=True))
+        column = Column(values.astype(np.float64))
+        events = lay_out_events((stamps + 1,), lifetime, (column,))
+        assert rows_of(held.rows) == rows_of(events)[dropped:]
+        assert_layout(held.rows)
+        tail = [row for row in came[:count] if row[0] == stamps[-1]]
+        assert held.tail == min(len(tail), held.rows.n)
+        tail = tail[len(tail) - held.tail :]
+        if tail:
+            assert held.tail_start == stamps[-1]
+            assert held.rows.domain_end == stamps[-1] + 1
+        if random.random() < 0.2:  # all that nothing ends goes away, and comes back
+            away = [held.take_waiting(), held.take_tail()]
+            for found, expected in zip(away, (came[count:], tail), strict=True):
+                assert found is not None or not expected
+                if found is not None:
+                    assert [*zip(found[0], *found[1], strict=True)] == expected
+            assert held.tail_start is None
+            again: list[Row] = [
+                (at, at + 1, value) for at, value in (*tail, *came[count:])
+            ]
+            if again and put(held, again):
+                held.take_written()
+            held.settle(settled)
 
 
 def put(held: GrowingRows, rows: list[Row]) -> bool:

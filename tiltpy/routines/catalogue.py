@@ -212,3 +212,10 @@ end; what is not read; the stamps; where the starts go, and the ends. In place o
 first four are written the least step and the greatest, as by `FIND_STEPS`, and the
 first stamp and the last.
 """
+END_ROWS = Routine("ends of held rows")
+"""The ends of rows that hold until the next greater start, at least one, in order.
+
+How many rows there are; the end of the last ones; the ticks that a row holds at most,
+`ENDLESS` where that is not limited; the starts; where the ends go. In place of the
+first is written the number of the first row that has the last start.
+"""

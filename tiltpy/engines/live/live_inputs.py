@@ -34,11 +34,10 @@ class LiveBuffer(UnkeyedSource):
         self._needed = 0
         """The rows that stayed when some were forgotten last."""
         lifetime = source.reader.lifetime
-        has_length = not (lifetime.needs_next_row or lifetime.columns)
-        self._length = EventLength(lifetime) if has_length else None
-        """The length of all events, if they have one."""
+        self._length = None if lifetime.columns else EventLength(lifetime)
+        """The length of all events, if they have one, or hold until the next."""
         self._held = GrowingRows(source.declared.type, self._length)
-        self._may_write = has_length and source.reader.is_writable
+        self._may_write = self._length is not None and source.reader.is_writable
         self._settled = 0
         """Rows that were settled since any waited in their memory."""
 
@@ -70,12 +69,15 @@ class LiveBuffer(UnkeyedSource):
                 self.receive(self.source.lay_out(settled))
             return
         stamped = None if self._length is None else list_stamped(settled)
-        if stamped is None or self._length is None:
+        if stamped is None or self._length is None or self._length.holds:
             self.receive(self.source.lay_out(settled))
-            return
-        count = self._held.append_stamped(stamped)
-        first, last = stamped[0].starts.item(0), stamped[-1].starts.item(-1)
-        self.count(count, (first, last + self._length.ticks))
+            if stamped is None:
+                return
+            count = sum([len(rows.starts) for rows in stamped])
+        else:
+            count = self._held.append_stamped(stamped)
+            first, last = stamped[0].starts.item(0), stamped[-1].starts.item(-1)
+            self.count(count, (first, last + self._length.ticks))
         self._settled += count
         if self._may_write and count < SHARED_ROWS:  # as many of a push are not written
             self._write_waiting()
@@ -83,7 +85,9 @@ class LiveBuffer(UnkeyedSource):
     def _count_settled(self, count: int) -> None:
         """Count the last rows, which waited: they follow others, and are as long."""
         rows, known = self._held.rows, self.bounds
-        end = rows.row(rows.n - 1)[1]
+        end = rows.domain_end
+        if end is None:
+            end = rows.row(rows.n - 1)[1]
         if known is None:
             self.count(count, (rows.row(rows.n - count)[0], end))
         else:
@@ -103,14 +107,15 @@ class LiveBuffer(UnkeyedSource):
         count = sum(map(len, rows))
         if count and (stamped is None or not self._held.let_wait(stamped, count)):
             self.source.take_over(rows)
-        else:
-            self.source.write_to(self._held)
+            return
+        self.source.write_to(self._held)
+        ended = self._held.settle(self.source.watermark)
+        if ended:
+            self._count_settled(ended)
 
     def rows(self) -> SnapshotBuffer:
         """Return all rows, in one piece."""
-        if self._length is not None:  # and no row waits for its end
-            return self._held.rows
-        tail = self.source.tail_events()
+        tail = self.source.tail_events() if self.source.tail else None
         return self._held.rows if tail is None else self._held.view_with(tail)
 
     @property

@@ -11,6 +11,7 @@ from tiltpy.routines.kernels.code_keys import build_number_codes, build_text_cod
 from tiltpy.routines.kernels.count_inversions import build_inversions
 from tiltpy.routines.kernels.cut_by_key import build_cut_by_key
 from tiltpy.routines.kernels.cut_heads import build_release
+from tiltpy.routines.kernels.end_rows import build_ends
 from tiltpy.routines.kernels.expand_times import build_cells, build_runs
 from tiltpy.routines.kernels.find_steps import build_steps
 from tiltpy.routines.kernels.join_cells import build_join_cells
@@ -59,4 +60,5 @@ BUILDERS: Mapping[str, Callable[[], LoopKernel]] = {
     "times searched in slices, right": partial(build_search, right=True),
     "steps": build_steps,
     "times of stamps": build_times,
+    "ends of held rows": build_ends,
 }

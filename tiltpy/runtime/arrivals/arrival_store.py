@@ -30,5 +30,16 @@ class ArrivalStore(Protocol):
     def take_waiting(self) -> tuple[Times, list[NDArray[Any]]] | None:
         """Take the rows away that wait: starts and payload; None if there are none."""
 
+    @property
+    def tail(self) -> int:
+        """Return the number of settled rows that nothing ends."""
+
+    @property
+    def tail_start(self) -> int | None:
+        """Return their start, if there are any."""
+
+    def take_tail(self) -> tuple[Times, list[NDArray[Any]]] | None:
+        """Take those away, once none wait; None if there are none."""
+
     def count_waiting(self, time: int) -> int:
         """Count the waiting rows that do not start before a time."""

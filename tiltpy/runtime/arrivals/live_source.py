@@ -93,7 +93,7 @@ class LiveSource:
         self._release()
         waiting = sum(map(len, self.tail)) + len(self.waiting)
         if self._store is not None:
-            waiting += self._store.count_waiting(self.watermark)
+            waiting += self._store.count_waiting(self.watermark) + self._store.tail
         return replace(self.counts, waiting=waiting)
 
     @property
@@ -185,30 +185,36 @@ class LiveSource:
             self.waiting.put(rows)
 
     def write_to(self, store: ArrivalStore) -> None:
-        """Have rows in order written to a store, where those wait that waited here."""
+        """Have rows in order written to a store, where those are that were here."""
         self._store = store
+        self.tail, self._tail_events = [], None
 
     def hand_over(self, most: int) -> list[TimedRows] | None:
         """Hand out the rows that wait here, in order, to wait elsewhere.
 
-        None if they are more than that, or must be archived once they are settled.
+        Before them are those that nothing ends. None if more wait than `most`, or they
+        must be archived once they are settled.
         """
         if self.options.accepted or len(self.waiting) > most:
             return None
-        return self.waiting.take()
+        return [*self.tail, *self.waiting.take()]
 
     def take_over(self, rows: Sequence[TimedRows]) -> None:
         """Have rows wait here again that were handed out."""
-        for each in rows:
+        for each in rows[len(self.tail) :]:
             self.waiting.put(each)
 
     def _take_back(self) -> None:
-        """Have the rows wait here that wait in the store."""
-        if self._store is None:
+        """Have the rows wait here that wait in the store, or that nothing ends."""
+        store, self._store = self._store, None
+        if store is None:
             return
-        rows, self._store = self._store.take_waiting(), None
+        rows = store.take_waiting()
         if rows is not None:
             self.waiting.put(self.reader.join(*rows))
+        tail = store.take_tail()
+        if tail is not None:
+            self.tail = [self.reader.join(*tail)]
 
     def promise(self, time: int) -> None:
         """Take a promise that no row to come starts before a time."""
@@ -216,6 +222,7 @@ class LiveSource:
 
     def end(self) -> None:
         """Take the promise that no row will come."""
+        self._take_back()
         self.ended = True
         self.watermark = END
 
@@ -276,9 +283,10 @@ class LiveSource:
     @property
     def tail_stamp(self) -> int | None:
         """The stamp of the rows that nothing ends yet, if there are any."""
-        if not self.tail:
-            return None
-        return int(self.tail[0].starts[0]) + self.reader.before
+        start = None if self._store is None else self._store.tail_start
+        if self.tail:
+            start = int(self.tail[0].starts[0])
+        return None if start is None else start + self.reader.before
 
 
 def _null_type(of: Type) -> pa.DataType:

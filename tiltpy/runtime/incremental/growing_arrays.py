@@ -14,7 +14,7 @@ from tiltpy.runtime.arrays.dtypes import Bits, Steps, Times
 from tiltpy.runtime.arrays.pool import allocate, empty_times
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
 from tiltpy.runtime.incremental.stamped_rows import EventLength, StampedRows
-from tiltpy.types import Type, columns
+from tiltpy.types import ENDLESS, Type, columns
 
 LEAST_ROOM = 1 << 12
 """The rows for which there is room at least, once arrays are moved."""
@@ -118,7 +118,8 @@ class GrowingArrays:
             values[held:stop] = column.values[: fresh.n]
             if bits is not None:
                 _put_bits(bits, held, column.valid(fresh.n))
-        return self.view(rows, fresh, stop, layout, rows.points and fresh.points)
+        points = rows.points and fresh.points
+        return self.view(rows, stop, layout, points, fresh.domain_end)
 
     def put_stamped(self, row: int, fresh: Sequence[StampedRows], ticks: int) -> int:
         """Write rows of so many ticks from a row on, and return the one behind them."""
@@ -158,6 +159,23 @@ class GrowingArrays:
         least, greatest, first, last, *_ = call.numbers
         return first - before, last - before, (least, greatest)
 
+    def find_start(self, row: int) -> int:
+        """Find the start of a row that has its times."""
+        assert self.times is not None
+        return self.times[0].item(row)
+
+    def end_rows(
+        self, row: int, count: int, length: EventLength, call: PreparedCall
+    ) -> int:
+        """End so many rows from one on, which hold until the next one.
+
+        `call` is one of `END_ROWS`. Returns how many have the last start: nothing ends
+        them.
+        """
+        starts, ends = [each + TICK_BYTES * row for each in self._time_places]
+        call(count, ENDLESS, length.longest, starts, ends)
+        return count - call.numbers[0]
+
     def copy_payload(self, row: int, count: int, columns: Sequence[int]) -> None:
         """Copy the payload of rows that are placed: `columns` as in `GrowingRows`."""
         for column, (place, width) in enumerate(self._places, 1):
@@ -175,12 +193,12 @@ class GrowingArrays:
     def view(
         self,
         held: SnapshotBuffer,
-        last: SnapshotBuffer,
         stop: int,
         layout: tuple[TimeLayout, bool],
         points: bool,
+        domain_end: int | None,
     ) -> SnapshotBuffer:
-        """View the rows up to one: those that were held, and behind them the `last`."""
+        """View the rows up to one: those that were held, and others behind them."""
         first = self.first
         parts = [
             Column(values[first:stop], bits, 0 if bits is None else first)
@@ -202,9 +220,9 @@ class GrowingArrays:
             tuple(parts),
             ascends,
             points,
-            last.domain_end,
-            last.before,
-            last.row_object,
+            domain_end,
+            held.before,
+            held.row_object,
         )
 
 

@@ -2,7 +2,8 @@
 
 What comes costs its own rows, not those that are held: arrays have room behind the last
 row, and are moved when that is full. What nobody needs is passed over until then. Rows
-may also be written there before they count: they wait behind those that do.
+may also be written there before they count: they wait behind those that do. Of those
+that hold until the next one, the last that count have no end, and get one later.
 """
 
 from collections.abc import Sequence
@@ -11,11 +12,10 @@ from typing import Any
 from numpy.typing import NDArray
 
 from tiltpy.abi.layouts import TimeLayout
-from tiltpy.routines.catalogue import PLACE_STAMPS
+from tiltpy.routines.catalogue import END_ROWS, PLACE_STAMPS
 from tiltpy.routines.prepared_call import PreparedCall
 from tiltpy.runtime.arrays.dtypes import Steps, Times
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
-from tiltpy.runtime.arrays.steps import layout_of_steps
 from tiltpy.runtime.arrays.time_layout import LOOSER
 from tiltpy.runtime.incremental.concat import drop_before, drop_first, gather
 from tiltpy.runtime.incremental.growing_arrays import SHARED_ROWS, GrowingArrays
@@ -34,19 +34,26 @@ _RANKS = {TimeLayout.SAMPLED: 0, **{each: 1 + n for n, each in enumerate(LOOSER)
 class GrowingRows:
     """The rows of an object: some come behind the others, and old ones are dropped.
 
-    Views that were handed out stay as they are. The rows have the tightest layout of
-    those that are held and of those that came, which nobody has to look at again.
+    Views that were handed out stay as they are, but for the ends of rows that nothing
+    ended. The rows have the tightest layout of those that are held and of those that
+    came, which nobody has to look at again.
     """
 
     def __init__(self, payload: Type, length: EventLength | None = None) -> None:
         self.payload = payload
         self._length = length
-        """The length of all rows, if they have one."""
+        """The length of all rows, if they have one, or hold until the next."""
         self.rows = SnapshotBuffer.empty(payload)
         """All rows that count."""
         self.waiting = 0
         """The number of rows that wait behind them, in their memory."""
+        self.tail = 0
+        """The number of the last rows, of those that hold, which nothing ends yet."""
         self._place = PreparedCall(PLACE_STAMPS, 0, 0, 0, 0, 0, 0, 0)
+        self._end: PreparedCall | None = None
+        """The call that ends rows, if they hold."""
+        if length is not None and length.holds:
+            self._end = PreparedCall(END_ROWS, 0, 0, 0, 0, 0)
         self._arrays: GrowingArrays | None = None
         """The memory of the rows, once it has room behind them."""
         self._kind = TimeLayout.SAMPLED
@@ -60,10 +67,12 @@ class GrowingRows:
     def replace(self, rows: SnapshotBuffer) -> None:
         """Hold other rows instead."""
         assert not self.waiting
+        assert not self.tail
         self.rows, self._arrays = rows, None
 
     def forget(self) -> None:
         """Forget all rows that count."""
+        self.tail = 0
         if not self.waiting:
             self.replace(SnapshotBuffer.empty(self.payload))
             return
@@ -147,22 +156,17 @@ class GrowingRows:
         length = self._length
         assert length is not None
         if not before:
-            return layout_of_steps(length.ticks, steps)
+            return length.layout_of(steps)
         last = self._last if self.waiting else self.rows.row(self.rows.n - 1)[0]
         assert last is not None
         step = first - last
         if step < 0:
             return None
         least, greatest = steps
-        kind = layout_of_steps(
-            length.ticks,
-            (min(step, least), max(step, greatest)),
-        )
+        kind = length.layout_of((min(step, least), max(step, greatest)))
         present = self._kind if self.waiting else self.rows.layout
         if kind is present:
             return kind
-        if present is TimeLayout.CONTIGUOUS:
-            return None
         return kind if _RANKS[kind] > _RANKS[present] else present
 
     def _write(self, fresh: Sequence[StampedRows], count: int) -> bool:
@@ -222,8 +226,28 @@ class GrowingRows:
         held, arrays = self.rows, self._arrays
         assert arrays is not None
         self.waiting -= count
-        stop = arrays.first + held.n + count
-        self.rows = arrays.view(held, held, stop, (self._kind, held.fifo), held.points)
+        stop, domain_end = arrays.first + held.n + count, None
+        if self._end is not None:
+            length, tail = self._length, self.tail + count
+            assert length is not None
+            self.tail = arrays.end_rows(stop - tail, tail, length, self._end)
+            domain_end = arrays.find_start(stop - 1) + length.before
+        layout = self._kind, held.fifo
+        self.rows = arrays.view(held, stop, layout, held.points, domain_end)
+
+    @property
+    def tail_start(self) -> int | None:
+        """The start of the rows that nothing ends, if there are any."""
+        return self.rows.row(self.rows.n - 1)[0] if self.tail else None
+
+    def take_tail(self) -> tuple[Times, list[NDArray[Any]]] | None:
+        """Take the rows away that nothing ends, as those that wait, which are taken."""
+        assert not self.waiting
+        held, tail = self.rows, self.tail
+        if not tail:
+            return None
+        self.tail, self.rows = 0, held.slice(0, held.n - tail)
+        return _copy_rows(held.slice(held.n - tail, held.n))
 
     def take_waiting(self) -> tuple[Times, list[NDArray[Any]]] | None:
         """Take the rows away that wait: copies of their starts and payload.
@@ -235,17 +259,17 @@ class GrowingRows:
         held = self.rows
         rows = self._all_rows().slice(held.n, held.n + self.waiting)
         self.waiting = 0
-        starts, _ = rows.times()
-        return starts.copy(), [column.values.copy() for column in rows.columns]
+        return _copy_rows(rows)
 
-    def _all_rows(self) -> SnapshotBuffer:
-        """View the rows that wait, too."""
+    def _all_rows(self, kind: TimeLayout | None = None) -> SnapshotBuffer:
+        """View the rows that wait, too, by default in the layout that any may have."""
         held, arrays = self.rows, self._arrays
         if not self.waiting:
             return held
         assert arrays is not None
         stop = arrays.first + held.n + self.waiting
-        return arrays.view(held, held, stop, (self._kind, held.fifo), held.points)
+        layout = kind or arrays.find_layout(TimeLayout.SAMPLED), held.fifo
+        return arrays.view(held, stop, layout, held.points, held.domain_end)
 
     def _move(self, rows: SnapshotBuffer) -> None:
         """Hold other rows, behind which as many wait as before, in other memory."""
@@ -297,21 +321,30 @@ class GrowingRows:
         """Forget rows that end by a time, but not the last that start before it."""
         held = self.rows
         in_place = held.layout is not TimeLayout.OVERLAPPING or (
-            self._arrays is not None and _overlap_in_order(held)
+            self._arrays is not None
+            and (self._end is not None or _overlap_in_order(held))
         )
         drop = drop_first if in_place else drop_before
         left = drop(held, time, last_rows, self.payload)
         if left.n == held.n:
             return
+        self.tail = min(self.tail, left.n)
         if self._arrays is None or (left.n and not in_place):
             if self.waiting:
-                rows = self._all_rows()
+                rows = self._all_rows(self._kind)
                 self._move(drop(rows, time, last_rows, self.payload))
             else:
                 self.replace(left)
         else:  # a view of the last rows, or none
             self._arrays.first += held.n - left.n
             self.rows = left if left.n or not self.waiting else _none_behind(held)
+
+
+def _copy_rows(rows: SnapshotBuffer) -> tuple[Times, list[NDArray[Any]]]:
+    """Copy the starts and the payload of rows."""
+    starts, _ = rows.times()
+    values = [column.values[: rows.n].copy() for column in rows.columns]
+    return starts.copy(), values
 
 
 def _none_behind(rows: SnapshotBuffer) -> SnapshotBuffer:

@@ -1,4 +1,4 @@
-"""Rows that last equally long, and their layout by the steps between them."""
+"""Rows that last equally long, or up to the next, and their layout by their steps."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,6 +12,7 @@ from tiltpy.lifetimes import Lifetime
 from tiltpy.runtime.arrays.dtypes import Steps, Times
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
 from tiltpy.runtime.arrays.steps import layout_of_steps
+from tiltpy.types import ENDLESS
 
 
 @record(frozen=True, slots=True, eq=False)
@@ -49,16 +50,32 @@ def join_rows(pieces: Sequence[StampedRows]) -> StampedRows:
 
 
 class EventLength:
-    """The length of events by a lifetime that does not need the next row."""
+    """The length of events by a lifetime: one of all, or up to the next start.
+
+    Events that hold until the next one (`holds`) last `longest` ticks at most.
+    """
 
     def __init__(self, lifetime: Lifetime) -> None:
         self.before = lifetime.before
         self.ticks = lifetime.before + lifetime.after
         self.is_point = lifetime.is_point
+        self.holds = lifetime.needs_next_row
+        self.longest = ENDLESS if lifetime.longest is None else lifetime.longest
+
+    def layout_of(self, steps: Steps) -> TimeLayout:
+        """Find the layout of events by the steps between their starts."""
+        if not self.holds:
+            return layout_of_steps(self.ticks, steps)
+        least, greatest = steps
+        if not least:
+            return TimeLayout.OVERLAPPING
+        is_limited = greatest > self.longest
+        return TimeLayout.INTERVALS if is_limited else TimeLayout.CONTIGUOUS
 
     def lay_out(self, rows: StampedRows) -> SnapshotBuffer:
-        """Lay out rows as events."""
-        starts, layout = rows.starts, layout_of_steps(self.ticks, rows.steps)
+        """Lay out rows as events, which do not hold."""
+        assert not self.holds
+        starts, layout = rows.starts, self.layout_of(rows.steps)
         is_sampled = layout is TimeLayout.SAMPLED
         return SnapshotBuffer(
             layout,
