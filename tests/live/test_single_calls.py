@@ -25,6 +25,7 @@ QUERIES = {
     "all the past": X + "~o[t] = max(~x[-inf : t])\noutput ~o",
     "until next": "input x : f64 time ts until_next\n~o[t] = ~x[t-3]\noutput ~o",
     "own rows": X + "e = Rows(~x)\n~o[e] = ~x[e] * 2.0\noutput ~o",
+    "some rows": X + "e = Rows(~x)\n~o[e] = ~x[e] > 0.5 ? ~x[e] : φ\noutput ~o",
     "overlapping": """
         input x : f64 time ts duration 25
         ~o[t] = max(~x[t-1 : t])

@@ -1,10 +1,15 @@
 """Calls of a routine that share their arrays: few bytes change from call to call."""
 
+from struct import Struct
+
 import numpy as np
 
 from tiltpy.array_address import address
 from tiltpy.codegen.machine_code import NEVER
 from tiltpy.routines.routine import Argument, Routine, find_slot
+
+_FORMS = [Struct(f"={count}q") for count in range(16)]
+"""Some numbers in slots, by how many they are."""
 
 
 class PreparedCall:
@@ -22,8 +27,9 @@ class PreparedCall:
         self._address = address(self._slots)
         self._call = routine.load().call
 
-    def __call__(self, *numbers: int) -> None:
-        """Call it with other numbers; what it writes back replaces them."""
-        for slot, number in enumerate(numbers):
-            self.numbers[slot] = number
+    def __call__(self, *numbers: int) -> tuple[int, ...]:
+        """Call it with other first numbers; returns what it writes back for them."""
+        form = _FORMS[len(numbers)]
+        form.pack_into(self.numbers, 0, *numbers)
         self._call(self._address, NEVER)
+        return form.unpack_from(self.numbers)

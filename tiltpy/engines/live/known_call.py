@@ -28,7 +28,7 @@ from tiltpy.runtime.execution.slot_map import TIMES
 from tiltpy.runtime.execution.stitch import Piece, Stitcher
 from tiltpy.runtime.execution.sweep_calls import SweepOutput
 from tiltpy.runtime.execution.time_domain import LONGEST_CHUNK, Cells, OutputRange
-from tiltpy.runtime.execution.traced_numbers import form_of
+from tiltpy.runtime.execution.traced_numbers import FORM, form_of
 from tiltpy.runtime.incremental.last_pieces import copy_row
 from tiltpy.types import ENDLESS, Type
 
@@ -65,12 +65,8 @@ class KnownCall:
                 return False
         total = 0
         for buffer, form in zip(rows.values(), self._forms, strict=True):
-            layout, period, fifo, points, before, are_valid = form
-            if buffer.layout is not layout or buffer.period != period:
-                return False
-            if buffer.fifo is not fifo or buffer.points is not points:
-                return False
-            if buffer.before != before:
+            known_form, are_valid = form
+            if FORM(buffer) != known_form:
                 return False
             for column, is_valid in zip(buffer.columns, are_valid, strict=True):
                 if (column.validity is None) is not is_valid:
@@ -117,11 +113,13 @@ class KnownCall:
         assert formulas is not None
         for loop, may_have_others, owns_rows in formulas.outputs:
             of = self._group.types[loop.name]
-            has_times = not (loop.shares_times or loop.implicit_times or loop.stamped)
+            has_times = not (loop.shares_times or loop.implicit_times)
             make = OutputReader
-            if owns_rows and loop.shares_times and not loop.distinct:
+            if owns_rows and has_times:
+                make = TimedRowReader
+            elif owns_rows and loop.shares_times and not loop.distinct:
                 make = RowReader
-            elif has_times:
+            elif has_times and not loop.stamped:
                 make = IntervalReader
             self._readers.append(make(loop, of, may_have_others, owns_rows))
         return self._readers
@@ -212,14 +210,25 @@ class RowReader(OutputReader):
         del range_, before
         if not count or not self.find_arrays(table):
             return None
-        payload = tuple([Column(values[:count].copy()) for values in self.values])
+        payload = tuple(map(Column, [each[:count].copy() for each in self.values]))
+        return [self.view(count, payload, numbers, rows)], None
+
+    def view(
+        self,
+        count: int,
+        payload: tuple[Column, ...],
+        numbers: Sequence[int],
+        rows: Rows,
+    ) -> SnapshotBuffer:
+        """View the times of so many rows, which have a payload."""
+        del count
         source = rows[self.loop.reads[0].object]
         begin, stop = numbers[-2:]
-        return [source.slice_times(begin, stop, payload, row_object=True)], None
+        return source.slice_times(begin, stop, payload, row_object=True)
 
 
-class IntervalReader(OutputReader):
-    """Reads snapshots that have times of their own, and are never null."""
+class TimedReader(OutputReader):
+    """Reads snapshots that have times of their own."""
 
     def find_times(self, table: CallTable) -> None:
         """Find the arrays of times."""
@@ -227,6 +236,29 @@ class IntervalReader(OutputReader):
         starts, ends = [table.arrays[kind, name, 0].array for kind in TIMES]
         self._starts: Times = starts.view(np.int64)
         self._ends: Times = ends.view(np.int64)
+
+
+class TimedRowReader(RowReader, TimedReader):
+    """Reads rows of a row object that leaves out some of an input's."""
+
+    def view(
+        self,
+        count: int,
+        payload: tuple[Column, ...],
+        numbers: Sequence[int],
+        rows: Rows,
+    ) -> SnapshotBuffer:
+        """Copy the times of so many rows, which have a payload."""
+        del numbers, rows
+        starts, ends = self._starts[:count].copy(), self._ends[:count].copy()
+        layout = TimeLayout.OVERLAPPING
+        return SnapshotBuffer(
+            layout, count, 0, 1, starts, ends, payload, False, row_object=True
+        )
+
+
+class IntervalReader(TimedReader):
+    """Reads snapshots of any object that have times of their own."""
 
     def read(
         self,

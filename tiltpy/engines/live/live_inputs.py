@@ -86,8 +86,7 @@ class LiveBuffer(UnkeyedSource):
         """Count the last rows, which waited: they follow others, and are as long."""
         rows, known = self._held.rows, self.bounds
         end = rows.domain_end
-        if end is None:
-            end = rows.row(rows.n - 1)[1]
+        assert end is not None
         if known is None:
             self.count(count, (rows.row(rows.n - count)[0], end))
         else:

@@ -17,9 +17,7 @@ class StepFinder:
 
     def find(self, times: Times) -> Steps | None:
         """Find the least and the greatest step, of at least one time."""
-        call = self._call
-        call(len(times), 0, address(times))
-        least, greatest, _ = call.numbers
+        least, greatest, _ = self._call(len(times), 0, address(times))
         return (least, greatest) if least >= 0 else None
 
 

@@ -101,15 +101,23 @@ def storage_type(scalar: Scalar) -> pa.DataType:
     return pa.int32() if scalar.kind == "string" else arrow_type(scalar)
 
 
-def column_array(
-    column: Column, count: int, scalar: Scalar, kind: pa.DataType
-) -> pa.Array:
+def column_array(column: Column, count: int, scalar: Scalar) -> pa.Array:
     """View the first `count` rows of a column; only a bitmap that moves is copied.
 
-    `kind` is the storage type of its scalar.
+    Of strings these are the codes.
+    """
+    return view_column(column, count, dtype_of(scalar), storage_type(scalar))
+
+
+def view_column(
+    column: Column, count: int, dtype: np.dtype[np.generic], kind: pa.DataType
+) -> pa.Array:
+    """View rows as `column_array` does.
+
+    `dtype` is the type of the values, `kind` the storage type of their scalar.
     """
     values = column.values[:count]
-    assert values.dtype == dtype_of(scalar), f"{values.dtype} is not {scalar}"
+    assert values.dtype == dtype, f"{values.dtype} is not {dtype}"
     validity = column.validity
     if validity is not None:
         if column.offset % 8:

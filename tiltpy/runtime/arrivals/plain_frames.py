@@ -63,12 +63,12 @@ class PlainFrames:
         self.has_bits = any(scalar.kind == "bool" for _, scalar in self._payload)
         """True if a column has bits, which are read as bytes."""
 
-    def locate(self, table: pa.Table) -> list[int] | None:
+    def locate(self, frame: pa.Table | pa.RecordBatch) -> list[int] | None:
         """Find the addresses of the stamps and of each payload column.
 
         None where there is no row, or a value is null. Not of columns that have bits.
         """
-        batch = self._validate(table)
+        batch = self._validate(frame)
         if batch is None:
             return None
         columns = []
@@ -92,14 +92,18 @@ class PlainFrames:
         batch = self._validate(table)
         return None if batch is None else self._read_batch(batch)
 
-    def _validate(self, table: pa.Table) -> pa.RecordBatch | None:
-        """Validate what is read of a table, if it is one chunk with a row at least."""
+    def _validate(self, frame: pa.Table | pa.RecordBatch) -> pa.RecordBatch | None:
+        """Validate what is read of a frame, if it is one chunk with a row at least."""
+        batch = frame
         try:
-            table.validate(full=self._others is None)
-            batches = table.to_batches()
-            if len(batches) != 1 or not table.num_rows:
+            frame.validate(full=self._others is None)
+            if frame.__class__ is not pa.RecordBatch:
+                batches = frame.to_batches()
+                if len(batches) != 1:
+                    return None
+                (batch,) = batches
+            if not batch.num_rows:
                 return None
-            (batch,) = batches
             for place in self._others or ():
                 batch.column(place).validate(full=True)
         except (pa.ArrowException, OSError):

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tiltpy.lean_dataclass import record
 from tiltpy.runtime.arrays.dtypes import I64Array, Times
 from tiltpy.runtime.arrays.snapshot_buffer import Column
-from tiltpy.runtime.arrays.views import column_array, plain_array, storage_type
+from tiltpy.runtime.arrays.views import column_array, plain_array
 from tiltpy.types import Scalar
 
 Item = TypeVar("Item", bound=np.generic)
@@ -60,9 +60,7 @@ class PlainRows:
     def table(self, first: int, count: int) -> pa.Table:
         """Make a table of some rows."""
         payload = [
-            column_array(
-                column.slice(first, count), count, scalar, storage_type(scalar)
-            )
+            column_array(column.slice(first, count), count, scalar)
             for column, scalar in zip(self.payload, self.columns.scalars, strict=True)
         ]
         columns = [*payload, *[key.slice(first, count) for key in self.keys]]

@@ -192,6 +192,11 @@ class ArrivalReader:
         Raises `DataError`, and takes nothing, where a row is wrong.
         """
         table: Any = frame
+        if store is not None and frame.__class__ is pa.RecordBatch:
+            arrival = self._write(table, complete, greatest, store)
+            if arrival is not None:
+                return arrival
+            store = None
         if frame.__class__ is not pa.Table:
             table = read_frame(self.declared.name, frame)
         if store is not None:
@@ -218,21 +223,25 @@ class ArrivalReader:
         return Arrival(TimedRows(starts, source), late, complete, most, count, adjusted)
 
     def _write(
-        self, table: pa.Table, complete: int, greatest: int, store: ArrivalStore
+        self,
+        frame: pa.Table | pa.RecordBatch,
+        complete: int,
+        greatest: int,
+        store: ArrivalStore,
     ) -> Arrival | None:
         """Have rows in order written to a store, if it can have them as they lie."""
         plain = self._plain
-        if plain is None or not table.schema.equals(self._whole_schema):
+        if plain is None or not frame.schema.equals(self._whole_schema):
             return None
-        columns = plain.locate(table)
-        written = None if columns is None else store.write(table.num_rows, columns)
+        columns, count = plain.locate(frame), frame.num_rows
+        written = None if columns is None else store.write(count, columns)
         if written is None:
             return None
         first, last, steps = written
         if not plain.allows(first + self.before, last + self.before):
             return None
         order = self._lateness.follow_order(first, last, steps, complete, greatest)
-        return order and Arrival(None, None, *order, table.num_rows)
+        return order and Arrival(None, None, *order, count)
 
     def join(self, starts: Times, values: Sequence[NDArray[Any]]) -> TimedRows:
         """Make rows in order of their starts and their payload, which has no nulls."""

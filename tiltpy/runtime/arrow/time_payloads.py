@@ -12,7 +12,7 @@ from tiltpy.errors import DataError
 from tiltpy.lean_dataclass import dataclass
 from tiltpy.runtime.arrays.dtypes import BoolArray
 from tiltpy.runtime.arrays.snapshot_buffer import Column
-from tiltpy.runtime.arrays.views import column_array, integers_of, storage_type
+from tiltpy.runtime.arrays.views import column_array, integers_of
 from tiltpy.runtime.arrow.timestamps import (
     OutputStamp,
     StampType,
@@ -163,7 +163,7 @@ def ticks_array(
     `scalar` is the type in the query, `kind` what goes out; `output` is named in
     errors.
     """
-    array = column_array(column, count, scalar, storage_type(scalar))
+    array = column_array(column, count, scalar)
     width = kind.type.bit_width
     if kind.factor == 1 and width == 64:
         return array.view(kind.type)

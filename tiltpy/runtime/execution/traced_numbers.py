@@ -9,9 +9,11 @@ gives up, returning None, where it would say otherwise.
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Any
 
-from tiltpy.abi.layouts import TimeLayout
+import pyarrow as pa
+
 from tiltpy.array_address import address
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.execution.traced_operands import (
@@ -97,7 +99,7 @@ class Trace:
         lines += [f"{target} = {text_of(value)}" for target, value in stores]
         lines.append(f"return ({''.join(f'{text_of(each)}, ' for each in results)})")
         body = "\n ".join(lines)
-        known = {"address": address, **_FUNCTIONS}
+        known = dict(_FUNCTIONS)
         exec(f"def traced({', '.join(arguments)}):\n {body}", known)  # noqa: S102
         compiled: Callable[..., tuple[Any, ...] | None] = known.pop("traced")
         self._nodes.clear()
@@ -206,6 +208,7 @@ _OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
 _FUNCTIONS: dict[str, Any] = {
     "bisect_left": bisect_left,
     "bisect_right": bisect_right,
+    "py_buffer": pa.py_buffer,
 }
 """The functions that code calls by name."""
 
@@ -274,8 +277,9 @@ class TracedArray:
 
     @property
     def address(self) -> TracedNumber:
-        """The address of its first item."""
-        return self.trace.name(f"address({self.text})", address(self.array), self)
+        """The address of its first item, as `address` finds it."""
+        text = f"py_buffer({self.text}).address"
+        return self.trace.name(text, address(self.array), self)
 
 
 class TracedColumn:
@@ -323,14 +327,13 @@ def _array(trace: Trace, text: str, array: Any) -> Any:
     return TracedArray(trace, named.text, array)
 
 
-def form_of(buffer: SnapshotBuffer) -> tuple[TimeLayout, int, bool, bool, int, Any]:
+FORM: Callable[[SnapshotBuffer], tuple[Any, ...]] = attrgetter(
+    "layout", "period", "fifo", "points", "before"
+)
+"""Finds what a trace over a buffer takes for granted, besides columns without nulls."""
+
+
+def form_of(buffer: SnapshotBuffer) -> tuple[tuple[Any, ...], tuple[bool, ...]]:
     """Find what a trace over a buffer takes for granted."""
     validity = [column.validity is None for column in buffer.columns]
-    return (
-        buffer.layout,
-        buffer.period,
-        buffer.fifo,
-        buffer.points,
-        buffer.before,
-        tuple(validity),
-    )
+    return FORM(buffer), tuple(validity)

@@ -9,12 +9,11 @@ from numpy.typing import NDArray
 
 from tiltpy.abi.layouts import TimeLayout
 from tiltpy.array_address import address
-from tiltpy.routines.prepared_call import PreparedCall
-from tiltpy.runtime.arrays.dtypes import Bits, Steps, Times
+from tiltpy.runtime.arrays.dtypes import Bits, Times
 from tiltpy.runtime.arrays.pool import allocate, empty_times
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
-from tiltpy.runtime.incremental.stamped_rows import EventLength, StampedRows
-from tiltpy.types import ENDLESS, Type, columns
+from tiltpy.runtime.incremental.stamped_rows import StampedRows
+from tiltpy.types import Type, columns
 
 LEAST_ROOM = 1 << 12
 """The rows for which there is room at least, once arrays are moved."""
@@ -137,44 +136,12 @@ class GrowingArrays:
             row = stop
         return row
 
-    def write_times(
-        self,
-        row: int,
-        count: int,
-        stamps: int,
-        length: EventLength,
-        call: PreparedCall,
-    ) -> tuple[int, int, Steps]:
-        """Write the times of so many rows from one on, of which the stamps are given.
-
-        `call` is one of `PLACE_STAMPS`. Returns the first start, the last, and the
-        steps, as `StepFinder` finds them.
-        """
+    def locate_times(self, row: int) -> tuple[int, int]:
+        """Find the addresses of the start and the end of a row, to write them."""
         starts, ends = self._time_places
-        if self.times is not None:
-            starts += TICK_BYTES * row
-            ends += TICK_BYTES * row
-        before = length.before
-        call(count, before, length.ticks - before, 0, stamps, starts, ends)
-        least, greatest, first, last, *_ = call.numbers
-        return first - before, last - before, (least, greatest)
-
-    def find_start(self, row: int) -> int:
-        """Find the start of a row that has its times."""
-        assert self.times is not None
-        return self.times[0].item(row)
-
-    def end_rows(
-        self, row: int, count: int, length: EventLength, call: PreparedCall
-    ) -> int:
-        """End so many rows from one on, which hold until the next one.
-
-        `call` is one of `END_ROWS`. Returns how many have the last start: nothing ends
-        them.
-        """
-        starts, ends = [each + TICK_BYTES * row for each in self._time_places]
-        call(count, ENDLESS, length.longest, starts, ends)
-        return count - call.numbers[0]
+        if self.times is None:
+            return starts, ends
+        return starts + TICK_BYTES * row, ends + TICK_BYTES * row
 
     def copy_payload(self, row: int, count: int, columns: Sequence[int]) -> None:
         """Copy the payload of rows that are placed: `columns` as in `GrowingRows`."""
@@ -200,10 +167,10 @@ class GrowingArrays:
     ) -> SnapshotBuffer:
         """View the rows up to one: those that were held, and others behind them."""
         first = self.first
-        parts = [
-            Column(values[first:stop], bits, 0 if bits is None else first)
-            for values, bits in zip(self.values, self.bits, strict=True)
-        ]
+        parts = []
+        for values, bits in zip(self.values, self.bits, strict=True):
+            offset = 0 if bits is None else first
+            parts.append(Column(values[first:stop], bits, offset))
         starts = ends = None
         kind, ascends = layout
         if self.times is not None:

@@ -25,7 +25,7 @@ from tiltpy.runtime.incremental.stamped_rows import (
     join_rows,
     join_steps,
 )
-from tiltpy.types import Type
+from tiltpy.types import ENDLESS, Type
 
 _RANKS = {TimeLayout.SAMPLED: 0, **{each: 1 + n for n, each in enumerate(LOOSER)}}
 """Each layout holds where one of a lower rank does."""
@@ -131,12 +131,14 @@ class GrowingRows:
             arrays = self._make_room(count, (False,) * len(held.columns), timed)
         if arrays.has_bits:
             return None
-        row = arrays.first + before
-        first, last, steps = arrays.write_times(
-            row, count, columns[0], length, self._place
+        row, ahead = arrays.first + before, length.before
+        places = arrays.locate_times(row)
+        least, greatest, first, last, *_ = self._place(
+            count, ahead, length.ticks - ahead, 0, columns[0], *places
         )
-        if steps[0] < 0:
+        if least < 0:
             return None
+        first, last, steps = first - ahead, last - ahead, (least, greatest)
         kind = self._join_layout(first, steps, before)
         if kind is TimeLayout.SAMPLED and count == 1 and not before:
             kind = arrays.find_layout(kind)
@@ -163,10 +165,10 @@ class GrowingRows:
         if step < 0:
             return None
         least, greatest = steps
-        kind = length.layout_of((min(step, least), max(step, greatest)))
         present = self._kind if self.waiting else self.rows.layout
-        if kind is present:
-            return kind
+        if present is LOOSER[-1]:
+            return present
+        kind = length.layout_of((min(step, least), max(step, greatest)))
         return kind if _RANKS[kind] > _RANKS[present] else present
 
     def _write(self, fresh: Sequence[StampedRows], count: int) -> bool:
@@ -199,7 +201,7 @@ class GrowingRows:
 
     def settle(self, time: int) -> int:
         """Have the waiting rows count that start before a time; how many there are."""
-        count = self.waiting - self.count_waiting(time)
+        count = self.waiting - (self.count_waiting(time) if self.waiting else 0)
         if count:
             self._show(count)
         return count
@@ -226,12 +228,18 @@ class GrowingRows:
         held, arrays = self.rows, self._arrays
         assert arrays is not None
         self.waiting -= count
-        stop, domain_end = arrays.first + held.n + count, None
+        stop, length = arrays.first + held.n + count, self._length
+        assert length is not None
         if self._end is not None:
-            length, tail = self._length, self.tail + count
-            assert length is not None
-            self.tail = arrays.end_rows(stop - tail, tail, length, self._end)
-            domain_end = arrays.find_start(stop - 1) + length.before
+            tail = self.tail + count
+            places = arrays.locate_times(stop - tail)
+            first, *_ = self._end(tail, ENDLESS, length.longest, *places)
+            self.tail = tail - first
+        if arrays.times is None:
+            last = held.start + held.period * (held.n + count - 1)
+        else:
+            last = arrays.times[0].item(stop - 1)
+        domain_end = last + length.counted
         layout = self._kind, held.fifo
         self.rows = arrays.view(held, stop, layout, held.points, domain_end)
 

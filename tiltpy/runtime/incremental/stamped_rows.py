@@ -61,6 +61,9 @@ class EventLength:
         self.is_point = lifetime.is_point
         self.holds = lifetime.needs_next_row
         self.longest = ENDLESS if lifetime.longest is None else lifetime.longest
+        self.counted = self.before if self.holds else self.ticks
+        """The ticks from the start of the last row to the end that counts for a domain,
+        which a row that holds does not extend."""
 
     def layout_of(self, steps: Steps) -> TimeLayout:
         """Find the layout of events by the steps between their starts."""

@@ -19,7 +19,6 @@ from tiltpy.argument_checks import (
     check_text,
     whole_number,
 )
-from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.errors import ArgumentError, TiltError
 from tiltpy.html import TextPrinter
 from tiltpy.messages import quantity
@@ -145,9 +144,11 @@ class OutputTable:
     def to_arrow(self) -> pa.Table:
         """Make a pyarrow table of the snapshots; made once, kept."""
         if self._table is None:
-            count = self._lazy.count_known()
-            quick = count is not None and count < DEFAULT_COSTS.run.quick_rows
-            self._table = self._to_arrow() if quick else offload(self._to_arrow)
+            few = self._lazy.find_few()
+            if few is None:
+                self._table = offload(self._to_arrow)
+            else:
+                self._table = self._format.quick_table(few, self._strings)
         return self._table
 
     def _to_arrow(self) -> pa.Table:

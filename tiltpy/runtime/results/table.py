@@ -17,8 +17,15 @@ from tiltpy import arrow_functions as pc
 from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.lean_dataclass import record
 from tiltpy.runtime.arrays.dictionary import Strings, split_to_fit
+from tiltpy.runtime.arrays.dtypes import Times
+from tiltpy.runtime.arrays.pool import dtype_of
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
-from tiltpy.runtime.arrays.views import arrow_type, column_array, storage_type
+from tiltpy.runtime.arrays.views import (
+    array_of,
+    arrow_type,
+    storage_type,
+    view_column,
+)
 from tiltpy.runtime.arrow.time_payloads import output_type, ticks_array
 from tiltpy.runtime.arrow.timestamps import OutputStamp, from_ticks
 from tiltpy.runtime.concurrency.offload import allow_threads, offload
@@ -81,10 +88,11 @@ class LazyRows:
             self._source = offload(self._source.make)
         return self._source
 
-    def count_known(self) -> int | None:
-        """Count the snapshots; None before they have been made."""
-        source = self._source
-        return source.count if isinstance(source, OutputRows) else None
+    def find_few(self) -> OutputRows | None:
+        """Find the snapshots, if they have been made and are few."""
+        source, costs = self._source, DEFAULT_COSTS.run
+        few = min(costs.quick_rows, costs.shared_result_rows)
+        return source if isinstance(source, OutputRows) and source.count < few else None
 
     def __reduce__(self) -> tuple[type["LazyRows"], tuple[OutputRows]]:
         """Make the snapshots: their source stays in its process."""
@@ -117,6 +125,8 @@ class TableFormat:
         self._texts = [n for n, scalar in enumerate(scalars) if scalar == STRING]
         """The numbers of the columns of strings."""
         self._is_nested = any(isinstance(of, Struct) for _, of in self.fields)
+        self._has_ticks = stamp.counts_ticks
+        self._make_batch = partial(pa.RecordBatch.from_arrays, schema=self._schema)
 
     def schema(self, key_fields: Sequence[tuple[str, pa.DataType]] = ()) -> pa.Schema:
         """Find the schema of the table: keys, start and end, payload."""
@@ -129,27 +139,42 @@ class TableFormat:
         """
         shared = rows.count >= DEFAULT_COSTS.run.shared_result_rows
         with allow_threads(workers if shared else 1):
-            return self._table(rows, strings)
+            return self.quick_table(rows, strings)
 
-    def _table(self, rows: OutputRows, strings: Strings) -> pa.Table:
+    def quick_table(self, rows: OutputRows, strings: Strings) -> pa.Table:
+        """Make the table of few snapshots, in this thread, or of any number."""
         keys = rows.keys
-        schema = self.schema(rows.key_fields())
-        most = None if keys is None else keys.rows_per_chunk()
-        chunks_of_pieces = _map_pieces(
-            lambda snapshots: self._chunks(snapshots, most, strings), rows
-        )
-        chunks = [chunk for chunks in chunks_of_pieces for chunk in chunks]
-        if keys is not None:
-            key_chunks = keys.chunks([len(chunk[0]) for chunk in chunks])
-            chunks = [[*k, *c] for k, c in zip(key_chunks, chunks, strict=True)]
+        if keys is None:
+            chunks = self._all_chunks(rows, None, strings)
+            if len(chunks) == 1:  # in less time than a batch of them
+                return pa.Table.from_arrays(chunks[0], schema=self._schema)
+            batches = list(map(self._make_batch, chunks))
+            return pa.Table.from_batches(batches, self._schema)
+        schema = self.schema(keys.fields)
+        chunks = self._all_chunks(rows, keys.rows_per_chunk(), strings)
+        of_keys = keys.chunks([len(chunk[0]) for chunk in chunks])
         table = pa.Table.from_batches(
-            [pa.RecordBatch.from_arrays(chunk, schema=schema) for chunk in chunks],
+            [
+                pa.RecordBatch.from_arrays([*key, *chunk], schema=schema)
+                for key, chunk in zip(of_keys, chunks, strict=True)
+            ],
             schema,
         )
-        if keys is not None and keys.order == "time":
+        if keys.order == "time":
             tied = any(map(_are_rows, rows.pieces))
             table = sort_by_time(table, tied=tied)
         return table
+
+    def _all_chunks(
+        self, rows: OutputRows, most: int | None, strings: Strings
+    ) -> list[list[pa.Array]]:
+        """Make the columns of all snapshots, in chunks."""
+        if len(rows.pieces) == 1:
+            return self._chunks(rows.pieces[0], most, strings)
+        chunks_of_pieces = _map_pieces(
+            lambda snapshots: self._chunks(snapshots, most, strings), rows
+        )
+        return [chunk for chunks in chunks_of_pieces for chunk in chunks]
 
     def _chunks(
         self, snapshots: Piece | KeyedBitmaps, most: int | None, strings: Strings
@@ -158,14 +183,12 @@ class TableFormat:
 
         A chunk has `most` snapshots at most.
         """
-        count = snapshots.n
+        count, payload = snapshots.n, []
         times = self._times(snapshots, keyed=most is not None)
-        payload = [
-            make(column, count)
-            for make, column in zip(self._columns, snapshots.columns, strict=True)
-        ]
+        for make, column in zip(self._columns, snapshots.columns, strict=True):
+            payload.append(make(column, count))
         if most is None and not self._texts:
-            return [[*times, *self._join(payload)]]
+            return [[*times, *(self._join(payload) if self._is_nested else payload)]]
         texts = {n: snapshots.columns[n].strings or strings for n in self._texts}
         codes = [(of, payload[number]) for number, of in texts.items()]
         return [
@@ -192,18 +215,22 @@ class TableFormat:
         last rows of an input, or of each key.
         """
         starts, ends = snapshots.times()
-        first = from_ticks(starts, self.stamp, self.name)
         rows = _are_rows(snapshots) and len(ends) > 0
         if rows and (ends.max() if keyed else ends[-1]) >= ENDLESS:
             endless = ends >= ENDLESS
-            known = from_ticks(np.where(endless, 0, ends), self.stamp, self.name)
-            return first, pc.if_else(pa.array(endless), None, known)
-        return first, from_ticks(ends, self.stamp, self.name)
+            known = self._time_array(np.where(endless, 0, ends))
+            return self._time_array(starts), pc.if_else(pa.array(endless), None, known)
+        if self._has_ticks:
+            of = self.stamp.type
+            return array_of(starts, None, of), array_of(ends, None, of)
+        return self._time_array(starts), self._time_array(ends)
+
+    def _time_array(self, times: Times) -> pa.Array:
+        """Make a column of times."""
+        return from_ticks(times, self.stamp, self.name)
 
     def _join(self, arrays: list[pa.Array]) -> list[pa.Array]:
         """Join columns to fields: structs in a struct have several."""
-        if not self._is_nested:
-            return arrays
         following = iter(arrays)
         return [_make_field(of, following) for _, of in self.fields]
 
@@ -230,7 +257,8 @@ def _make_column(
 ) -> Callable[[Column, int], pa.Array]:
     """Make what converts the first values of a column of a scalar."""
     if not scalar.is_temporal:
-        return partial(column_array, scalar=scalar, kind=storage_type(scalar))
+        dtype, kind = dtype_of(scalar), storage_type(scalar)
+        return partial(view_column, dtype=dtype, kind=kind)
     kind = output_type(scalar, stamp)
     return partial(ticks_array, scalar=scalar, kind=kind, output=output)
 
