@@ -1,10 +1,13 @@
 """Rows that grow: what is held is what came and is needed, whatever the pieces were."""
 
 from random import Random
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
+import tiltpy as tilt
 from tiltpy.abi.layouts import TimeLayout
 from tiltpy.array_address import address
 from tiltpy.lifetimes import FixedDuration, UntilNext
@@ -14,7 +17,7 @@ from tiltpy.runtime.arrays.snapshot_buffer import (
     pack_validity,
 )
 from tiltpy.runtime.arrays.time_layout import lay_out
-from tiltpy.runtime.incremental.growing_arrays import SHARED_ROWS
+from tiltpy.runtime.incremental.growing_arrays import SHARED_ROWS, GrowingArrays
 from tiltpy.runtime.incremental.growing_rows import GrowingRows
 from tiltpy.runtime.incremental.stamped_rows import EventLength, StampedRows
 from tiltpy.runtime.ingest.event_times import lay_out_events
@@ -257,6 +260,23 @@ def test_rows_before_those_that_wait_are_not_written_behind_them() -> None:
         if fits:
             held.take_written()
     assert held.settle(6) == 4
+
+
+def test_what_nobody_needs_is_not_moved(monkeypatch: pytest.MonkeyPatch) -> None:
+    moved: list[int] = []
+    move = GrowingArrays.move
+
+    def count(rows: SnapshotBuffer, *of: Any) -> GrowingArrays:
+        moved.append(rows.n)
+        return move(rows, *of)
+
+    monkeypatch.setattr(GrowingArrays, "move", count)
+    live = tilt.parse("input x : f64 time ts point\n~o[t] = ~x[t] * 2").live()
+    for push in range(60):
+        stamps = np.arange(1_000 * push, 1_000 * (push + 1))
+        live.push(x=pa.record_batch({"ts": stamps * 2, "x": stamps / 8}))
+    assert len(moved) > 2
+    assert max(moved) <= 2_001
 
 
 def assert_layout(buffer: SnapshotBuffer) -> None:

@@ -17,7 +17,7 @@ from tiltpy.runtime.incremental.state import (
 )
 from tiltpy.runtime.ingest.read_input import InputRows
 
-FEW_ROWS = 1 << 13
+FEW_ROWS = 1 << 14
 """Rows that may stay whether they are needed or not, until they would be saved."""
 
 
@@ -44,10 +44,12 @@ class LiveBuffer(UnkeyedSource):
     def may_drop(self) -> bool:
         """Return whether so many rows have come that old ones may be forgotten.
 
-        As many must have as stayed the last time: to find them takes a while.
+        As many must have as stayed the last time: to find them takes a while. It takes
+        less than to move them, where there is no room for others.
         """
-        count = self._held.rows.n
-        return count > FEW_ROWS and count > 2 * self._needed
+        held, needed = self._held, 2 * self._needed
+        count = held.rows.n
+        return count > needed and (count > FEW_ROWS or held.is_full)
 
     def layout(self) -> Layout:
         return self.rows().abi_layout()

@@ -7,7 +7,9 @@ too: where Python asks for a truth, the trace goes on as that value says, and th
 gives up, returning None, where it would say otherwise.
 """
 
+import re
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any
@@ -29,8 +31,7 @@ class Trace:
 
     def __init__(self) -> None:
         self._nodes: dict[str, TracedNumber] = {}
-        self._lines: list[tuple[str, str, tuple[str, ...]]] = []
-        """Of each operation its name, its text, and the names that it uses."""
+        self._lines: list[Line] = []
 
     def name(self, text: str, value: Any, *uses: Operand) -> "TracedNumber":
         """Name the value of an expression that uses some operands."""
@@ -89,21 +90,51 @@ class Trace:
 
         It ends the trace, whose values are free with it.
         """
-        needed = {*names_of(results), *names_of([value for _, value in stores])}
-        lines: list[str] = []
-        for name, text, uses in reversed(self._lines):
-            if name == "" or name in needed:
-                needed.update(uses)
-                lines.append(f"{name} = {text}" if name else text)
-        lines.reverse()
-        lines += [f"{target} = {text_of(value)}" for target, value in stores]
-        lines.append(f"return ({''.join(f'{text_of(each)}, ' for each in results)})")
-        body = "\n ".join(lines)
+        targets = [(f"{target} = ", value) for target, value in stores]
+        lines = [
+            *self._lines,
+            *[("", before + text_of(of), names_of((of,))) for before, of in targets],
+            (
+                "",
+                f"return ({''.join(f'{text_of(each)}, ' for each in results)})",
+                names_of(results),
+            ),
+        ]
+        body = "\n ".join(write_lines(lines))
         known = dict(_FUNCTIONS)
         exec(f"def traced({', '.join(arguments)}):\n {body}", known)  # noqa: S102
         compiled: Callable[..., tuple[Any, ...] | None] = known.pop("traced")
         self._nodes.clear()
         return compiled
+
+
+Line = tuple[str, str, tuple[str, ...]]
+"""An operation: its name, if it has one, its text, and the names that it uses."""
+MOST_NESTED = 16
+"""Operations that are written into one another, at most."""
+
+
+def write_lines(lines: Sequence[Line]) -> list[str]:
+    """Write the operations that are needed; those used once, where they are used."""
+    counts: Counter[str] = Counter()
+    for name, _, uses in reversed(lines):
+        if name == "" or counts[name]:
+            counts.update(uses)
+    written: list[str] = []
+    nested: dict[str, tuple[str, int]] = {}
+    for name, line, uses in lines:
+        if name and not counts[name]:
+            continue
+        text, depth = line, 0
+        for use in {*uses} & nested.keys():
+            inner, levels = nested.pop(use)
+            text = re.sub(rf"\b{use}\b", f"({inner})", text)
+            depth = max(depth, levels + 1)
+        if name and counts[name] == 1 and depth < MOST_NESTED:
+            nested[name] = text, depth
+        else:
+            written.append(f"{name} = {text}" if name else text)
+    return written
 
 
 class TracedNumber(TracedOperand):

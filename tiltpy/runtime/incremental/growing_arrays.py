@@ -16,7 +16,11 @@ from tiltpy.runtime.incremental.stamped_rows import StampedRows
 from tiltpy.types import Type, columns
 
 LEAST_ROOM = 1 << 12
-"""The rows for which there is room at least, once arrays are moved."""
+"""The rows for which there is room behind others at least, once arrays are moved."""
+ROOM_FOR = 12
+"""So many times as many as come then have room: to move rows takes half a push."""
+MOST_ROOM = 1 << 14
+"""But no more than these, which the second cache has room for, too."""
 SHARED_ROWS = 1 << 11
 """So many rows are held as they came, or joined, where there are no others: arrays with
 room would be other memory each time, which is in no cache."""
@@ -55,12 +59,13 @@ class GrowingArrays:
         kind: TimeLayout,
         payload: Type,
     ) -> "GrowingArrays":
-        """Copy rows to arrays in which those `added`, and as many again, have room.
+        """Copy rows to arrays in which those `added`, and many like them, have room.
 
-        Not as many again if few are moved: memory that served lately is in the caches.
+        Not as many as are moved, if those are few: memory that served lately is in the
+        caches.
         """
         count = rows.n
-        room = count + added + LEAST_ROOM
+        room = count + added + max(LEAST_ROOM, min(ROOM_FOR * added, MOST_ROOM))
         if added < SHARE_MOVED * count:
             room += count + added
         times: tuple[Times, Times] | None = None

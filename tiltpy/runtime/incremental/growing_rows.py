@@ -60,6 +60,11 @@ class GrowingRows:
         """The layout of all rows, if some wait."""
         self._last: int | None = None
         """The start of the last row of all, if some wait."""
+        self._overlaps = False
+        """True if rows of one length are known to overlap, of those that came since
+        some were dropped."""
+        self._came = 0
+        """The number of rows that were taken last."""
         self._written: tuple[int, TimeLayout, int] | None = None
         """The number of rows that were written behind all others, the layout of all
         together, and the last start."""
@@ -150,6 +155,12 @@ class GrowingRows:
         self._written = count, kind, last
         return first, last, steps
 
+    @property
+    def is_full(self) -> bool:
+        """Return whether as many rows as were written last do not fit behind others."""
+        arrays, rows = self._arrays, self.rows.n + self.waiting + self._came
+        return arrays is not None and arrays.first + rows > arrays.room
+
     def _join_layout(self, first: int, steps: Steps, before: int) -> TimeLayout | None:
         """Find the layout of all rows with others behind them, with steps between.
 
@@ -166,7 +177,8 @@ class GrowingRows:
             return None
         least, greatest = steps
         present = self._kind if self.waiting else self.rows.layout
-        if present is LOOSER[-1]:
+        if present is TimeLayout.OVERLAPPING:
+            self._overlaps = self._overlaps or min(step, least) < length.ticks
             return present
         kind = length.layout_of((min(step, least), max(step, greatest)))
         return kind if _RANKS[kind] > _RANKS[present] else present
@@ -195,9 +207,9 @@ class GrowingRows:
     def take_written(self) -> None:
         """Have the rows wait that were written last."""
         assert self._written is not None
-        count, self._kind, self._last = self._written
+        self._came, self._kind, self._last = self._written
         self._written = None
-        self.waiting += count
+        self.waiting += self._came
 
     def settle(self, time: int) -> int:
         """Have the waiting rows count that start before a time; how many there are."""
@@ -330,8 +342,9 @@ class GrowingRows:
         held = self.rows
         in_place = held.layout is not TimeLayout.OVERLAPPING or (
             self._arrays is not None
-            and (self._end is not None or _overlap_in_order(held))
+            and (self._end is not None or self._overlaps or _overlap_in_order(held))
         )
+        self._overlaps = False
         drop = drop_first if in_place else drop_before
         left = drop(held, time, last_rows, self.payload)
         if left.n == held.n:
