@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tiltpy.lean_dataclass import record
 from tiltpy.runtime.arrays.dtypes import I64Array, Times
-from tiltpy.runtime.arrays.snapshot_buffer import Column
+from tiltpy.runtime.arrays.snapshot_buffer import Column, pack_validity
 from tiltpy.runtime.arrays.views import column_array, plain_array
 from tiltpy.types import Scalar
 
@@ -79,7 +79,7 @@ class PlainRows:
 
 
 def join_plain(parts: Sequence[tuple[PlainRows, slice]]) -> PlainRows:
-    """Put rows without nulls behind one another."""
+    """Put rows behind one another."""
     first, _ = parts[0]
     return PlainRows(
         first.columns,
@@ -88,7 +88,7 @@ def join_plain(parts: Sequence[tuple[PlainRows, slice]]) -> PlainRows:
             for number in range(len(first.ticks))
         ],
         [
-            Column(_join([rows.payload[number].values[part] for rows, part in parts]))
+            _join_columns([(rows.payload[number], part) for rows, part in parts])
             for number in range(len(first.payload))
         ],
         [
@@ -96,6 +96,18 @@ def join_plain(parts: Sequence[tuple[PlainRows, slice]]) -> PlainRows:
             for number in range(len(first.keys))
         ],
     )
+
+
+def _join_columns(parts: Sequence[tuple[Column, slice]]) -> Column:
+    """Put the rows of columns behind one another."""
+    values = _join([column.values[part] for column, part in parts])
+    if all(column.validity is None for column, _ in parts):
+        return Column(values)
+    valid = []
+    for column, part in parts:
+        count = part.stop - part.start
+        valid.append(column.slice(part.start, count).valid(count))
+    return Column(values, pack_validity(_join(valid)))
 
 
 def _join_keys(keys: Sequence[pa.Array]) -> pa.Array:

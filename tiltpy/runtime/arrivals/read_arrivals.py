@@ -348,7 +348,7 @@ class ArrivalReader:
 
         `next_stamp` is that of the row behind them.
         """
-        parts = list_plain(pieces)
+        parts = list_plain(pieces, nulls=not self.choice.keys)
         if parts is None:
             return self.ingest(join_rows([piece.rows for piece in pieces]), next_stamp)
         rows = join_plain(parts)

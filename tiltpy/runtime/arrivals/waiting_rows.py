@@ -83,12 +83,14 @@ class TimedRows:
         return self.slice(0, row), self.slice(row, len(self))
 
 
-def list_plain(pieces: Sequence[TimedRows]) -> list[tuple[PlainRows, slice]] | None:
-    """List plain rows without nulls; None if others are there."""
+def list_plain(
+    pieces: Sequence[TimedRows], *, nulls: bool = False
+) -> list[tuple[PlainRows, slice]] | None:
+    """List plain rows, by default without nulls; None if others are there."""
     parts = []
     for piece in pieces:
-        source = piece.plain
-        if source is None:
+        source = piece.source if nulls else piece.plain
+        if not isinstance(source, PlainRows):
             return None
         parts.append((source, slice(piece.first, piece.first + len(piece.starts))))
     return parts
