@@ -14,7 +14,6 @@ Type checkers see `dataclasses.dataclass` in both.
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from copy import copy
 from dataclasses import MISSING, Field
 from functools import cache
 from operator import attrgetter
@@ -148,6 +147,11 @@ def _options(value: Any) -> Any:
 
 
 _PLAIN: Any = dataclasses.field()
+_OPTIONS: Final = (
+    "default", "default_factory", "init", "repr", "hash", "compare", "metadata",
+)  # fmt: skip
+_FIELD: Final[Any] = dataclasses._FIELD  # type: ignore[attr-defined]  # noqa: SLF001
+"""What tells a field from a variable of the class."""
 
 
 @cache
@@ -169,15 +173,13 @@ def _names(cls: type, choose: Callable[[Any], bool]) -> list[str]:
 
 
 def _make_fields(cls: type) -> dict[str, Field[Any]]:
-    """Make the fields that `dataclasses` knows of a class, by a class that it makes."""
-    declared = _fields(cls)
-    body: dict[str, Any] = {name: copy(each.field) for name, each in declared.items()}
-    body["__annotations__"] = {name: each.type for name, each in declared.items()}
-    body["__module__"] = cls.__module__
-    body["__doc__"] = "Its fields."  # or else `inspect` writes one, in half of the time
-    make = dataclasses.dataclass(init=False, repr=False, eq=False, match_args=False)
-    made: Any = make(type(cls.__name__, (), body))
-    fields: dict[str, Field[Any]] = made.__dataclass_fields__
+    """Make the fields that `dataclasses` knows of a class."""
+    fields: dict[str, Field[Any]] = {}
+    for name, (kind, declared) in _fields(cls).items():
+        options = {option: getattr(declared, option) for option in _OPTIONS}
+        field: Any = dataclasses.field(**options, kw_only=False)
+        field.name, field.type, field._field_type = name, kind, _FIELD  # noqa: SLF001
+        fields[name] = field
     return fields
 
 
