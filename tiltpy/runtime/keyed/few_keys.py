@@ -5,6 +5,7 @@ compute a few rows. Here all keys are computed at once, and nothing is planned.
 """
 
 from collections.abc import Hashable, Mapping
+from functools import reduce
 
 import numpy as np
 
@@ -55,11 +56,8 @@ class FewKeys:
 
         `rows` are those of the keys, of which something is wanted somewhere.
         """
-        count = len(next(iter(ranges.values())).low)
-        wanted = np.zeros(count, np.bool_)
-        for each in ranges.values():
-            wanted |= each.nonempty
-        keys = wanted.nonzero()[0]
+        wanted = reduce(np.logical_or, [each.nonempty for each in ranges.values()])
+        count, keys = len(wanted), wanted.nonzero()[0]
         every = len(keys) == count
         if not every:
             ranges = {name: each.of(keys) for name, each in ranges.items()}

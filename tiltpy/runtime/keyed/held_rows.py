@@ -278,7 +278,8 @@ class HeldRows:
             )
             firsts = offsets_of(rows.counts)[:-1] + before - last_rows
             needed |= np.arange(len(keys)) >= firsts[keys]
-        self.store.put(codes, rows.keep(needed))
+        if is_any(needed):
+            self.store.put(codes, rows.keep(needed))
 
     def _merge_grouped(
         self,
