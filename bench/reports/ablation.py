@@ -154,9 +154,7 @@ MECHANISMS: tuple[Mechanism, ...] = (
         "loops/distribute.py",
         "loops/accesses.py",
     ),
-    _threshold(
-        "stream_stores", Costs(streamed_bytes=NEVER), "emit/stream_stores.py"
-    ),
+    _threshold("stream_stores", Costs(streamed_bytes=NEVER), "emit/stream_stores.py"),
 )
 """Every specialised mechanism that has a switch."""
 
