@@ -41,7 +41,7 @@ from tiltpy.loops.nodes import (
 )
 
 Place = Var | Array | int
-"""What holds a value: a variable, an array, or a slot by its number."""
+"""Holds a value: a variable, an array, or a slot by its number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +61,16 @@ def find_accesses(statements: Iterable[Stmt]) -> Accesses:
     """Find what statements and those inside of them read and change."""
     reads: set[Place] = set()
     changes: set[Place] = set()
-    for statement in statements:
+    for statement in _visit(statements):
         for expr in _expressions(statement):
             reads.update(places_read(expr))
         changes.update(_changes(statement))
-        inner = find_accesses(_inside(statement))
-        reads |= inner.reads
-        changes |= inner.changes
     return Accesses(frozenset(reads), frozenset(changes))
+
+
+def find_changes(statements: Iterable[Stmt]) -> frozenset[Place]:
+    """Find what statements and those inside of them change."""
+    return frozenset(p for each in _visit(statements) for p in _changes(each))
 
 
 def find_carried(body: tuple[Stmt, ...]) -> frozenset[Place]:
@@ -173,6 +175,13 @@ def _changes(statement: Stmt) -> tuple[Place, ...]:
             return ()
         case _:
             assert_never(statement)
+
+
+def _visit(statements: Iterable[Stmt]) -> Iterator[Stmt]:
+    """Yield statements and those inside of them."""
+    for statement in statements:
+        yield statement
+        yield from _visit(_inside(statement))
 
 
 def _inside(statement: Stmt) -> tuple[Stmt, ...]:

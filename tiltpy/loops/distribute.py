@@ -6,11 +6,17 @@ stack in each round. Statements that share no place that the loop changes can ha
 of their own, one after the other.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
-from tiltpy.loops.accesses import Place, find_accesses, find_carried, places_read
+from tiltpy.loops.accesses import (
+    Place,
+    find_accesses,
+    find_carried,
+    find_changes,
+    places_read,
+)
 from tiltpy.loops.nodes import Array, Assign, Branch, For, LExpr, Prefetch, Stmt, Var
 from tiltpy.loops.widths import assigned_once, is_wide_expr, wide_variables
 
@@ -37,25 +43,22 @@ class Distribution:
 
     def __init__(self, body: Body, most: int) -> None:
         self.body = body
-        self.changed = find_accesses(body).changes
         self.wide = wide_variables(body)
         self.carried = find_carried(body)
-        self.copied = self._find_copied()
-        self.groups = self._group(most)
+        self.groups: list[frozenset[Place]] = []
+        if len(self.wide & self.carried) > most:
+            self.changed = find_changes(body)
+            self.copied = self._find_copied()
+            self._group(most)
 
-    def bodies(self) -> Iterator[Body]:
-        """Yield a body for each group, with its statements as they stand.
+    def bodies(self) -> Iterable[Body]:
+        """Make a body for each group, with its statements as they stand.
 
         The first that reads an array prefetches it.
         """
         if len(self.groups) < 2:
-            yield self.body
-            return
-        prefetched: frozenset[Array] = frozenset()
-        for group in self.groups:
-            arrays = self._arrays_read(group)
-            yield tuple(self._select(self.body, group, arrays - prefetched))
-            prefetched |= arrays
+            return [self.body]
+        return map(tuple, self._spread(self.body))
 
     # What depends on what
 
@@ -96,54 +99,59 @@ class Distribution:
                 case _:
                     yield statement
 
-    def _dependences(self, leaf: Stmt) -> frozenset[Place]:
-        """Find the places of a statement that another one may change or wait for."""
-        return (find_accesses([leaf]).places & self.changed) - self.copied
-
-    def _group(self, most: int) -> list[frozenset[Place]]:
+    def _group(self, most: int) -> None:
         """Join components as long as a group carries at most `most` vectors."""
         components: list[frozenset[Place]] = []
-        for leaf in self._leaves(self.body):
-            _join(components, self._dependences(leaf))
+        leaves = [find_accesses([leaf]) for leaf in self._leaves(self.body)]
+        for leaf in leaves:
+            _join(components, (leaf.places & self.changed) - self.copied)
         vectors = self.wide & self.carried
-        groups = components[:1]
+        groups = self.groups
+        groups += components[:1]
         for component in components[1:]:
             together = groups[-1] | component
             if len(together & vectors) <= most:
                 groups[-1] = together
             else:
                 groups.append(component)
-        return groups
+        self.numbers = {p: number for number, g in enumerate(groups) for p in g}
+        """The group of each place."""
+        self.readers: dict[Array, int] = {}
+        """The first group that reads an array."""
+        for leaf in leaves:
+            number = self._find_group(leaf.changes)
+            for place in leaf.reads:
+                if isinstance(place, Array):
+                    first = self.readers.get(place, number)
+                    self.readers[place] = min(first, number)
 
-    # Statements of a group
+    def _find_group(self, changes: frozenset[Place]) -> int:
+        """Find the group of a statement by any place that it changes."""
+        return next(self.numbers[place] for place in changes if place in self.numbers)
 
-    def _arrays_read(self, group: frozenset[Place]) -> frozenset[Array]:
-        leaves = self._leaves(self.body)
-        mine = [
-            leaf for leaf in leaves if not group.isdisjoint(self._dependences(leaf))
-        ]
-        reads = find_accesses(mine).reads
-        return frozenset(place for place in reads if isinstance(place, Array))
+    # Statements of groups
 
-    def _select(
-        self, body: Body, group: frozenset[Place], prefetched: frozenset[Array]
-    ) -> Iterator[Stmt]:
-        """Yield the statements of a group, and the prefetches of some arrays."""
+    def _spread(self, body: Body) -> list[list[Stmt]]:
+        """Spread statements over the groups."""
+        parts: list[list[Stmt]] = [[] for _ in self.groups]
         for statement in body:
             match statement:
                 case Branch() if self._is_split(statement):
-                    then = tuple(self._select(statement.then, group, prefetched))
-                    other = tuple(self._select(statement.otherwise, group, prefetched))
-                    if then or other:
-                        yield replace(statement, then=then, otherwise=other)
+                    arms = map(self._spread, (statement.then, statement.otherwise))
+                    for part, then, other in zip(parts, *arms, strict=True):
+                        if then or other:
+                            arm, beside = tuple(then), tuple(other)
+                            part.append(replace(statement, then=arm, otherwise=beside))
                 case Prefetch(array=array):
-                    if array in prefetched:
-                        yield statement
+                    if array in self.readers:
+                        parts[self.readers[array]].append(statement)
                 case Assign(var=var) if var in self.copied:
-                    yield statement
+                    for part in parts:
+                        part.append(statement)
                 case _:
-                    if not group.isdisjoint(self._dependences(statement)):
-                        yield statement
+                    number = self._find_group(find_changes([statement]))
+                    parts[number].append(statement)
+        return parts
 
 
 def _join(components: list[frozenset[Place]], places: frozenset[Place]) -> None:
