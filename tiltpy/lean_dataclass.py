@@ -151,7 +151,7 @@ _OPTIONS: Final = (
     "default", "default_factory", "init", "repr", "hash", "compare", "metadata",
 )  # fmt: skip
 _FIELD: Final[Any] = dataclasses._FIELD  # type: ignore[attr-defined]  # noqa: SLF001
-"""What tells a field from a variable of the class."""
+"""The mark of a field, which a variable of the class has not."""
 
 
 @cache

@@ -41,6 +41,11 @@ class Scalar:
         raise ArgumentError(message)
 
     @property
+    def entry_bytes(self) -> int:
+        """The bytes of an entry of an array: a bool takes one."""
+        return self.bits // 8 or 1
+
+    @property
     def is_integer(self) -> bool:
         return self.kind in ("int", "uint")
 

@@ -356,7 +356,7 @@ def _much_kept(found: StreamStore, chunk: SweepChunks | VectorChunks) -> Forms:
         form, rows = "merge", greatest(chunk.coverage.rows_of(loop.changes, 0)) // 2
     if form != "merge":
         yield f"{form}: packed"
-    width = sum(array.type.bits // 8 or 1 for array in found.target)
+    width = sum(array.type.entry_bytes for array in found.target)
     if rows > found.builder.costs.streamed_bytes // width:
         yield f"{form}: past the caches"
         if rows > found.builder.costs.staging_buffer:

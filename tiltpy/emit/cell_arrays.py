@@ -342,9 +342,9 @@ class CellArrays:
         The hardware prefetches by itself, but not across pages.
         """
         for (field, _), array in zip(columns(self.type), self.values, strict=True):
-            cells = ahead or block.costs.prefetch_bytes // (array.type.bits // 8 or 1)
+            cells = ahead or block.costs.prefetch_bytes // array.type.entry_bytes
             if block.builder.reads(self.name, field):
-                step = CACHE_LINE // (array.type.bits // 8 or 1)
+                step = CACHE_LINE // array.type.entry_bytes
                 for entry in range(0, LANES, step):
                     at = add(add(cell, self.offset), i64(cells + entry))
                     block.add(Prefetch(array, at))
@@ -353,7 +353,7 @@ class CellArrays:
         """Prefetch all lines of a vector of cells `ahead` of `cell`, or behind it."""
         for (field, _), array in zip(columns(self.type), self.values, strict=True):
             if block.builder.reads(self.name, field):
-                step = CACHE_LINE // (array.type.bits // 8 or 1)
+                step = CACHE_LINE // array.type.entry_bytes
                 for entry in range(0, LANES, step):
                     at = add(add(cell, self.offset), i64(ahead + entry))
                     block.add(Prefetch(array, at))

@@ -151,7 +151,7 @@ class ObjectRows:
         ]
         for array in (*times, *values):
             if array is not None:
-                size = array.type.bits // 8 or 1
+                size = array.type.entry_bytes
                 block.add(
                     Prefetch(array, add(row, i64(block.costs.prefetch_bytes // size)))
                 )

@@ -25,7 +25,7 @@ def pays_streaming(
     """
     addresses = map(builder.address, arrays)
     aligned = (eq(Bin("%", address, i64(64), I64), i64(0)) for address in addresses)
-    stored = beside + sum(array.type.bits // 8 or 1 for array in arrays)
+    stored = beside + sum(array.type.entry_bytes for array in arrays)
     most = builder.costs.streamed_bytes // stored
     return conj(lt(i64(most), rows), *aligned)
 

@@ -41,7 +41,7 @@ from tiltpy.loops.nodes import (
 )
 
 Place = Var | Array | int
-"""Holds a value: a variable, an array, or a slot by its number."""
+"""A holder of values: a variable, an array, or a slot by its number."""
 
 
 @dataclass(frozen=True, slots=True)

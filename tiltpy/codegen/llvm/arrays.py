@@ -22,11 +22,6 @@ LINE = 64
 """Bytes in a line of the cache."""
 
 
-def size_of(scalar: Scalar) -> int:
-    """Count the bytes of an entry."""
-    return scalar.bits // 8 or 1
-
-
 def to_memory(code: Instructions, scalar: Scalar, value: Value) -> tuple[str, str]:
     """Convert a value to its type in memory; returns that type and the value."""
     kind = memory_type(scalar)
@@ -79,7 +74,7 @@ class Memory:
             self._store_bits(array, index, widen(self.code, value, BOOL))
             return
         kind, text = to_memory(self.code, array.type, value)
-        size = size_of(array.type)
+        size = array.type.entry_bytes
         aligned = f", align {size}" if value.wide else ""
         if past:
             aligned = f", align {min(size * LANES, 64)}, !nontemporal !0"
@@ -91,7 +86,7 @@ class Memory:
 
         By non-temporal stores.
         """
-        size = size_of(source.type)
+        size = source.type.entry_bytes
         length = LANES * size
         offset = self.code.value(f"mul i64 {index}, {size}")
         for first in range(0, length, LINE):
@@ -182,7 +177,7 @@ class Memory:
             return self._wide_bits(array, index)
         kind = wide(memory_type(array.type))
         address = self.address(array, index)
-        aligned = size_of(array.type)
+        aligned = array.type.entry_bytes
         entries = self.code.value(f"load {kind}, ptr {address}, align {aligned}")
         if array.type != BOOL and not array.written:
             entries = self.code.value(f"freeze {kind} {entries}")
@@ -195,7 +190,7 @@ class Memory:
         entries = self.code.call(
             f"llvm.masked.load.{suffix(kind)}.p0",
             kind,
-            [f"ptr align {size_of(array.type)}", wide("i1"), kind],
+            [f"ptr align {array.type.entry_bytes}", wide("i1"), kind],
             self.address(array, index),
             mask,
             "zeroinitializer",

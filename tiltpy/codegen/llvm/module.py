@@ -13,7 +13,7 @@ and the counted ones, take some nanoseconds a visit, and a chunk some millions o
 from typing import assert_never
 
 from tiltpy.abi.signature import LANES
-from tiltpy.codegen.llvm.arrays import Memory, size_of, to_memory
+from tiltpy.codegen.llvm.arrays import Memory, to_memory
 from tiltpy.codegen.llvm.expressions import Expressions
 from tiltpy.codegen.llvm.instructions import HINTS, Instructions
 from tiltpy.codegen.llvm.lanes import BITS, Value, to_bits, widen
@@ -201,7 +201,7 @@ class _Body:
         kind, text = to_memory(self.code, array.type, value)
         mask = self.expressions.wide(pack.mask)
         address = self.memory.address(array, self.expressions.scalar(pack.index))
-        size = size_of(array.type)
+        size = array.type.entry_bytes
         packing = self.packing
         emit_pack(self.code, kind, text, mask, address, size, packing=packing)
 
@@ -269,7 +269,7 @@ class _Body:
         if not streamed:
             return True
         carried = sum(
-            size_of(place.type) * LANES
+            place.type.entry_bytes * LANES
             for place in find_carried(body)
             if isinstance(place, Var) and place in self.wide_variables
         )
@@ -312,7 +312,7 @@ def _streamed_bytes(body: tuple[Stmt, ...]) -> int:
     for statement in body:
         match statement:
             case Store(array=array, past=True):
-                streamed += size_of(array.type) * LANES
+                streamed += array.type.entry_bytes * LANES
             case Branch(then=then, otherwise=otherwise):
                 streamed += _streamed_bytes((*then, *otherwise))
             case _:

@@ -232,4 +232,4 @@ class Output:
 
 def _row_bytes(output: TemporalExpr) -> int:
     """Count the bytes of a row's values."""
-    return sum(scalar.bits // 8 or 1 for _, scalar in columns(output.type))
+    return sum(scalar.entry_bytes for _, scalar in columns(output.type))

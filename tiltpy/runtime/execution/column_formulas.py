@@ -70,7 +70,7 @@ class ColumnFormulas:
 
     def __init__(self) -> None:
         self._loops: dict[Hashable, Compute | None] = {}
-        """What computes results, by form; None of one that came once."""
+        """The loop of each form that came again; None of one that came once."""
 
     def compute(
         self,

@@ -70,7 +70,7 @@ class LoopTrace:
         self._names = 0
         self._folds: dict[object, int] = {}
         self._before: list[Assign] = []
-        """How each of these begins, before the loop."""
+        """The first values of folds, which are assigned before the loop."""
 
     # -- arguments --------------------------------------------------------------------
 
@@ -239,7 +239,7 @@ class LoopTrace:
 
 
 Place = tuple[bool, int]
-"""Where a result is: whether it is a truth, and the column among all of those."""
+"""The column of a result: true if among truths, and its number there."""
 
 
 class ColumnLoop:

@@ -262,7 +262,7 @@ class _PartFolds:
                 aggregation.merged,
             )
             most = most_keys(facts, self.costs)
-            entry = sum(scalar.bits // 8 or 1 for scalar in states)
+            entry = sum(scalar.entry_bytes for scalar in states)
             size = 2 * output.panes * len(self.known) * entry  # in parts, and joined
             refusal = refuse_size(name, 0, size, self.memory, facts, self.costs)
             if refusal is not None:

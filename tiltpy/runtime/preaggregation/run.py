@@ -295,7 +295,7 @@ class Fold:
         panes = cut_panes(grid, rows.buffer)
         if panes is None:
             raise Misfit(f"rows of ~{aggregation.input} are in more than one pane")
-        entry = sum(scalar.bits // 8 or 1 for scalar in aggregation.states)
+        entry = sum(scalar.entry_bytes for scalar in aggregation.states)
         size, memory = count * keys.count * entry, physical_memory()
         refusal = refuse_size(name, panes.longest, size, memory, facts, costs)
         if refusal is not None:
