@@ -6,6 +6,7 @@ from tiltpy.abi.layouts import Layout, TimeLayout
 from tiltpy.compiler.options import CompileOptions
 from tiltpy.compiler.query_kernels import QueryKernels
 from tiltpy.frontend.parse import parse
+from tiltpy.loops.printer import format_kernel
 from tiltpy.plan.nodes import EventScan
 
 POINTS = Layout(TimeLayout.INTERVALS, (False,), points=True)
@@ -90,3 +91,19 @@ def test_fields_of_results_may_be_null() -> None:
     assert is_dense(f"{fold}{whole}")
     field = whole.replace(" : φ", ".sum : φ")
     assert not is_dense(f"{fold}{field}")
+
+
+@pytest.mark.parametrize(("value", "stored"), [("t", False), ("t + i64(~x[t])", True)])
+def test_the_time_of_an_event_is_not_stored_for_readers(
+    value: str, *, stored: bool
+) -> None:
+    text = f"""input x : f64
+~time[t] = ~x[t] != φ ? {value} : φ
+~up[t] = ~x[t] > 1
+~o[t] = ~x[t] != φ ? first(~time[since ~up : t]) : φ
+output ~o
+"""
+    query = parse(text)
+    kernels = QueryKernels(query, {"x": POINTS}, CompileOptions())
+    printed = format_kernel(kernels.sweep_code.lower().kernel)
+    assert ("time.out_values[" in printed) is stored

@@ -40,7 +40,8 @@ class ObjectRows:
     `in_bounds`: no row past the last is asked for. `derived`: an earlier loop wrote
     them, and the first may have held since ever. `presence`: where struct payloads may
     be null as a whole, whether each is not. If there are `events`, the times are those
-    of these rows, from `first` on.
+    of these rows, from `first` on; with a `stamp` the values are their ends, so much
+    later.
     """
 
     name: str
@@ -59,12 +60,20 @@ class ObjectRows:
     presence: Array | None = None
     events: "ObjectRows | None" = None
     first: LExpr = i64(0)
+    stamp: int | None = None
 
-    def at_events(self, events: "ObjectRows", first: LExpr) -> "ObjectRows":
+    def at_events(
+        self, events: "ObjectRows", first: LExpr, stamp: int | None
+    ) -> "ObjectRows":
         """Give the rows the times of others, from the row `first` on."""
-        layout = replace(self.layout, points=events.layout.points)
         return replace(
-            self, layout=layout, starts=None, ends=None, events=events, first=first
+            self,
+            layout=replace(self.layout, points=events.layout.points),
+            starts=None,
+            ends=None,
+            events=events,
+            first=first,
+            stamp=stamp,
         )
 
     def _event(self, row: LExpr) -> LExpr:
@@ -195,6 +204,9 @@ class ObjectRows:
 
     def value(self, row: LExpr, exists: LExpr) -> LoopValue:
         """The payload of an existing row, φ unless it `exists`."""
+        if self.stamp is not None:
+            time = add(self.end_at(row), i64(self.stamp))
+            return LoopValue(self.type, time, exists)
         fields = tuple(
             LoopValue(scalar, load(self.values[j], row), self.valid(j, row))
             for j, (_, scalar) in enumerate(columns(self.type))
@@ -205,6 +217,9 @@ class ObjectRows:
 
     def wide_value(self, block: Block, row: LExpr, exists: LExpr) -> LoopValue:
         """The payloads of a vector of existing rows, φ unless they `exists`."""
+        if self.stamp is not None:
+            time = block.name("x", add(self.wide_end(row), i64(self.stamp)))
+            return LoopValue(self.type, time, exists)
         fields = []
         for j, (_, scalar) in enumerate(columns(self.type)):
             valid: LExpr = TRUE

@@ -61,7 +61,7 @@ def find_accesses(statements: Iterable[Stmt]) -> Accesses:
     """Find what statements and those inside of them read and change."""
     reads: set[Place] = set()
     changes: set[Place] = set()
-    for statement in _visit(statements):
+    for statement in walk_statements(statements):
         for expr in _expressions(statement):
             reads.update(places_read(expr))
         changes.update(_changes(statement))
@@ -70,7 +70,7 @@ def find_accesses(statements: Iterable[Stmt]) -> Accesses:
 
 def find_changes(statements: Iterable[Stmt]) -> frozenset[Place]:
     """Find what statements and those inside of them change."""
-    return frozenset(p for each in _visit(statements) for p in _changes(each))
+    return frozenset(p for each in walk_statements(statements) for p in _changes(each))
 
 
 def find_carried(body: tuple[Stmt, ...]) -> frozenset[Place]:
@@ -177,11 +177,11 @@ def _changes(statement: Stmt) -> tuple[Place, ...]:
             assert_never(statement)
 
 
-def _visit(statements: Iterable[Stmt]) -> Iterator[Stmt]:
+def walk_statements(statements: Iterable[Stmt]) -> Iterator[Stmt]:
     """Yield statements and those inside of them."""
     for statement in statements:
         yield statement
-        yield from _visit(_inside(statement))
+        yield from walk_statements(_inside(statement))
 
 
 def _inside(statement: Stmt) -> tuple[Stmt, ...]:

@@ -50,6 +50,33 @@ def test_at_events(query: str, other: str) -> None:
         check_engines(text, {"x": points(random, count), "y": y}, settings=WAYS)
 
 
+STAMPS = {
+    "the first": "~o[t] = ~x[t] != φ ? t - first(~time[t-30 : t]) : φ",
+    "restarts": "~o[t] = ~x[t] != φ ? first(~time[since ~up : t]) : φ",
+    "counted": "~o[t] = ~x[t] != φ ? count(~time[t-50 : t]) : φ",
+    "seen from another": "~o[t] = ~y[t] != φ ? max(~time[t-40 : t-2]) : φ",
+    "beside values": "~o[t] = ~x[t] + sum(v % 7 for v in ~time[t-20 : t])",
+    "where it was": "~o[t] = ~x[t] - ~time[t-3]",
+}
+
+
+@pytest.mark.parametrize("also", ["", "output ~time"])
+@pytest.mark.parametrize("query", STAMPS)
+def test_times_of_events_are_not_written_to_be_read(query: str, also: str) -> None:
+    random = Random(f"{query} {also}")  # noqa: S311
+    text = f"""input x : f64
+input y : f64
+~time[t] = ~x[t] != φ ? t : φ
+~up[t] = ~x[t] > 1
+{STAMPS[query]}
+output ~o
+{also}
+"""
+    for count, others in ((1, 0), (9, 90), (100, 60)):
+        y = STREAMS["points"](random, others)
+        check_engines(text, {"x": points(random, count), "y": y}, settings=WAYS)
+
+
 NAMES = [
     rule.name
     for rule in REDUCTIONS.values()

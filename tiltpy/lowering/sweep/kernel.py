@@ -29,7 +29,8 @@ from tiltpy.loops.build import (
     select,
     sub,
 )
-from tiltpy.loops.nodes import LExpr, LoopKernel, Store, WriteSlot
+from tiltpy.loops.dead_stores import drop_dead_stores
+from tiltpy.loops.nodes import Array, LExpr, LoopKernel, Store, WriteSlot
 from tiltpy.lowering.lowered import LoweredKernel
 from tiltpy.lowering.sweep.loop import Sweep
 from tiltpy.lowering.sweep.ranking import Rankings
@@ -38,6 +39,8 @@ from tiltpy.lowering.sweep.row_scan import RowScanLoop
 from tiltpy.plan.confinement import NOWHERE_CONFINED, confine
 from tiltpy.plan.facts import computed_layout
 from tiltpy.plan.nodes import LoopChoice, RowMap, RowScan
+
+PAYLOADS = SlotKind.OUT_VALUES, SlotKind.OUT_VALIDITY
 
 
 def lower(
@@ -86,12 +89,23 @@ def lower(
         objects[definition.name] = rows
         loops.append(loop.describe())
     arrays = tuple(builder.arrays.values())
-    kernel = LoopKernel(builder.slot_numbers(), arrays, block.body())
+    private = _private_payloads(builder, query)
+    body = drop_dead_stores(block.body(), private)
+    kernel = LoopKernel(builder.slot_numbers(), arrays, body)
     slots, scratch = tuple(builder.slots), tuple(builder.scratch)
     signature = Signature(
         slots, tuple(loops), scratch, query.outputs, states=tuple(builder.states)
     )
     return LoweredKernel(kernel, signature)
+
+
+def _private_payloads(builder: KernelBuilder, query: Query) -> list[Array]:
+    """List the payload arrays of what is computed for other objects alone."""
+    return [
+        array
+        for slot, array in builder.arrays.items()
+        if slot.kind in PAYLOADS and slot.object not in query.outputs
+    ]
 
 
 def _append(

@@ -86,6 +86,7 @@ class Sweep:
             builder, definition, objects, self.now, rankings, plan.operands
         )
         self.dense = plan.point if isinstance(plan, EventScan) and plan.dense else None
+        self.stamp = plan.stamp if isinstance(plan, EventScan) else None
         cells = self.operands.cells
         self.visited = self.now if cells is None else cells.tick
         self.short: MergeLoop | EventLoop | EdgeLoop | None
@@ -162,7 +163,7 @@ class Sweep:
         assert isinstance(self.short, EventLoop), "it is dense at events"
         cursor = self.short.cursor
         first = block.name(f"{rows.name}.event", sub(cursor.row, rows.count))
-        return rows.at_events(cursor.rows, first)
+        return rows.at_events(cursor.rows, first, self.stamp)
 
     def _finish(self, block: Block) -> None:
         """Leave the states of the last cell, which the loop may not have visited."""

@@ -23,7 +23,10 @@ from tiltpy.ir.nodes import (
     Element,
     ElementStart,
     EventBound,
+    Exists,
+    Expr,
     Field,
+    If,
     Reduce,
     Since,
     TemporalExpr,
@@ -79,7 +82,17 @@ def event_scan(facts: LoopFacts, operands: Operands) -> EventScan | Refusal:
         and not any(rows.layout.nullable)
         and (scans or _fits_vectors(facts, operands, dict(advances)))
     )
-    return EventScan(operands, point, advances, vectorized, dense, scans)
+    stamp = _stamp_of(facts.definition.body) if dense else None
+    return EventScan(operands, point, advances, vectorized, dense, stamp, scans)
+
+
+def _stamp_of(body: Expr) -> int | None:
+    """Find how far from the time of its event a value is, if it is nothing else."""
+    match body:
+        case If(condition=Exists(operand=At()), then=Time(offset=offset)):
+            return offset
+        case _:
+            return None
 
 
 def input_of_events(facts: LoopFacts, operands: Operands) -> str | None:
