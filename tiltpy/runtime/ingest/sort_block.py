@@ -14,7 +14,7 @@ from tiltpy.runtime.ingest.packed_sort import (
     sort_by_digits,
 )
 
-BLOCK_ROWS = 1 << 14
+BLOCK_ROWS = 1 << 16
 COMPARED_ROWS = 1 << 11
 """Up to so many rows, comparisons take less time than packing, in whatever order."""
 
