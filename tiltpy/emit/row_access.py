@@ -12,11 +12,14 @@ from tiltpy.abi.signature import LANES
 from tiltpy.abi.slots import SlotKind
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.values import LoopValue
+from tiltpy.ir.nodes import EventBound
 from tiltpy.lean_dataclass import dataclass
 from tiltpy.loops.build import (
     INF,
+    NEVER,
     TRUE,
     add,
+    conj,
     greatest,
     i64,
     least,
@@ -187,6 +190,18 @@ class ObjectRows:
         if self.in_bounds:
             return self.end_at(row)
         return select(lt(row, self.count), self.end_at(self.clamp(row)), INF)
+
+    def bound(self, node: EventBound, row: LExpr, exists: LExpr) -> LoopValue:
+        """The start or the end of a row that a reference reads; φ if infinite."""
+        if node.which == "start":
+            start = self.start_at(row)
+            if self.derived:
+                exists = conj(exists, lt(NEVER, start))
+            return LoopValue(node.type, start, exists)
+        end = self.end_at(row)
+        if self.layout.time is not TimeLayout.SAMPLED:
+            exists = conj(exists, lt(end, INF))
+        return LoopValue(node.type, end, exists)
 
     def exists(self, row: LExpr) -> LExpr:
         """Return whether an existing row is a snapshot."""

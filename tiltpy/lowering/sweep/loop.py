@@ -43,6 +43,7 @@ from tiltpy.lowering.sweep.cursors import ScanCursor
 from tiltpy.lowering.sweep.edge_loop import EdgeLoop
 from tiltpy.lowering.sweep.event_loop import EventLoop
 from tiltpy.lowering.sweep.merge_loop import MergeLoop
+from tiltpy.lowering.sweep.operand_reads import OperandReads
 from tiltpy.lowering.sweep.operands import Points, SweepOperands
 from tiltpy.lowering.sweep.ranking import Rankings
 from tiltpy.lowering.sweep.tumbling_rows import TumblingWindow
@@ -285,46 +286,47 @@ class Sweep:
 
     def describe(self) -> Loop:
         """The loop as the runtime knows it."""
-        reads = self.operands.reads()
+        reads = OperandReads(self.operands)
+        ranges = reads.ranges()
         if self.dense is not None:
             events = _read(self.dense)
-            reads = (events, *(read for read in reads if read != events))
+            ranges = (events, *(each for each in ranges if each != events))
         return Loop(
             self.definition.name,
             self.tdom,
             self.definition.type,
             Shape.ROW_PANES if folds_rows(self.plan) else Shape.SWEEP,
-            (*reads, *self.operands.further_reads()),
-            self._changes(reads),
-            self._visits_every_cell(),
+            (*ranges, *reads.further_ranges()),
+            self._changes(ranges),
+            self._visits_every_cell(reads),
             implicit_times=self.dense is not None,
-            structures=self.operands.structures(),
-            strict=self._strict(),
+            structures=reads.structures(),
+            strict=self._strict(reads),
             skips=() if self.tdom.calendar else self._skips(),
             cut=()
             if self.every_cell or self.tdom.calendar
-            else self.operands.cut_windows(),
-            recomputed=self.operands.recomputed_windows(),
-            resumes=self.operands.resumes,
+            else reads.clipping_windows(),
+            recomputed=reads.recomputed_windows(),
+            resumes=reads.resumes,
             keeps_states=self.operands.keeps_states,
             distinct=self.definition.distinct,
             linear=self.plan.linear,
         )
 
-    def _visits_every_cell(self) -> bool:
+    def _visits_every_cell(self, reads: OperandReads) -> bool:
         """Decide whether there is a visit a cell, where it is not only at events."""
         if self.plan.one_tick is not None:
             return False
         by_cell = self.every_cell or self.tdom.calendar is not None
-        return by_cell or bool(self.operands.cut_windows())
+        return by_cell or bool(reads.clipping_windows())
 
-    def _strict(self) -> tuple[Read, ...]:
+    def _strict(self, reads: OperandReads) -> tuple[Read, ...]:
         """The ranges in which objects need snapshots for this one not to be φ."""
         points = map(_read, self.strict)
         windows = strict_windows(self.definition)
         ranges = (Read(w.object, w.start, w.end) for w in windows if w.is_fixed)
         alone = (group[0] for group in self.confined if len(group) == 1)
-        return self.operands.whole_cells((*points, *ranges, *alone))
+        return reads.whole_cells((*points, *ranges, *alone))
 
     def _skips(self) -> tuple[Group, ...]:
         """The ranges without rows in which a loop over every cell visits changes."""

@@ -1,15 +1,12 @@
 """Operands of a sweep loop: cursors, windows, and the cuts of the object."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
 from typing import assert_never
 
-from tiltpy.abi.layouts import TimeLayout
-from tiltpy.abi.signature import Read
 from tiltpy.aggregates.user_defined import Slide, slide_of
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.join_snapshots import unsign_zeros
-from tiltpy.emit.references import derived_bounds, present_reductions, reductions
+from tiltpy.emit.references import present_reductions, reductions
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.emit.values import Leaf, LoopValue, Reading, lower_expr
 from tiltpy.ir.cuts import leaf_cuts
@@ -25,7 +22,6 @@ from tiltpy.ir.nodes import (
     Expr,
     InlinedCut,
     IntervalSpan,
-    LastRows,
     Reduce,
     Since,
     TemporalExpr,
@@ -34,7 +30,7 @@ from tiltpy.ir.nodes import (
     Window,
 )
 from tiltpy.ir.traversal import sees_more
-from tiltpy.loops.build import FALSE, INF, NEVER, TRUE, add, conj, disj, i64, lt, sub
+from tiltpy.loops.build import FALSE, TRUE, add, conj, disj, i64, sub
 from tiltpy.loops.nodes import Lane, LExpr, Var
 from tiltpy.lowering.sweep.calendar_cells import CalendarCells
 from tiltpy.lowering.sweep.clipped_window import ClippedWindow
@@ -60,7 +56,7 @@ from tiltpy.lowering.sweep.tumbling_rows import TumblingWindow
 from tiltpy.lowering.sweep.unordered_window import UnorderedWindow
 from tiltpy.plan.nodes import CursorPlan, Operands, WindowPlan
 from tiltpy.plan.strategies.tumbling_fold import overlaps_before
-from tiltpy.types import ALL_FUTURE, ALL_PAST, BOOL, I64
+from tiltpy.types import BOOL, I64
 
 Points = dict[CutPoint, PointRead]
 LoopWindow = (
@@ -256,23 +252,6 @@ class SweepOperands:
             return self.present[cut.window, cut.element].cut(bounds=cut.bounds)
         return self.windows[cut.window].cut(cut.element, bounds=cut.bounds)
 
-    def cut_windows(self) -> tuple[Read, ...]:
-        """The windows whose edges may clip rows, which point rows do not allow.
-
-        There a snapshot may begin at times at which no row starts or ends.
-        """
-        windows = (
-            cut.window
-            for cut in leaf_cuts(self.definition.cuts)
-            if isinstance(cut, CutWindow)
-            and cut.bounds
-            and not self.objects[cut.window.object].layout.points
-        )
-        return self.whole_cells(
-            Read(window.object, _cut_low(window), window.end)
-            for window in dict.fromkeys(windows)
-        )
-
     def start(self, block: Block, first: LExpr) -> None:
         """Start before the loop."""
         for flag in self.flags:
@@ -293,7 +272,7 @@ class SweepOperands:
         Of a loop over `rows` they are the last one, and the ticks from the start of a
         row to its stamp.
         """
-        for slide in self._lasting_windows():
+        for slide in self.lasting_windows():
             time = last
             if slide.window.by_row:
                 assert rows is not None
@@ -311,9 +290,10 @@ class SweepOperands:
             restarts = slide.restart.rows
             slide.restart.own_row = own_number(self.builder, row, restarts)
 
-    def _lasting_windows(
+    def lasting_windows(
         self,
     ) -> Iterator[RunningWindow | LimitedWindow | PresentWindow]:
+        """Yield the windows that leave states for the next call."""
         lasting = RunningWindow | LimitedWindow | PresentWindow
         for slide in (*self.windows.values(), *self.present.values()):
             if isinstance(slide, lasting) and slide.keeps_states:
@@ -322,21 +302,7 @@ class SweepOperands:
     @property
     def keeps_states(self) -> bool:
         """Tell whether the next call goes on from states that a window leaves."""
-        return any(self._lasting_windows())
-
-    @property
-    def resumes(self) -> bool:
-        """Tell whether states hold all that it knows of rows that only they have seen.
-
-        The last rows of an input are there by their number.
-        """
-        if any(derived_bounds(self.definition, self.builder.rows)):
-            return False
-        lasting = set(self._lasting_windows())
-        return all(
-            window in lasting or _is_held(window.window, window.rows)
-            for window in (*self.windows.values(), *self.present.values())
-        )
+        return any(self.lasting_windows())
 
     def advance(self, block: Block, settled: Points) -> list[LExpr]:
         """Bring every reference up to date but the `settled` ones, which are given.
@@ -407,7 +373,7 @@ class SweepOperands:
                 case EventBound(object=name):
                     read = reads[node.point]
                     row = add(read.row, Lane(I64)) if read.wide else read.row
-                    return bound_of(self.objects[name], node, row, read.exists)
+                    return self.objects[name].bound(node, row, read.exists)
                 case Time(offset=offset):
                     return LoopValue(node.type, add(time, i64(offset)), TRUE)
                 case Reduce():
@@ -452,139 +418,3 @@ class SweepOperands:
         changed = block.name("cut", conj(inner, disj(now, before)))
         block.set(before, now)
         return changed
-
-    def structures(self) -> tuple[str, ...]:
-        """The structures of windows, as `explain` prints them."""
-        wholes = (
-            (whole.rows.name, whole.describe())
-            for window in self.windows.values()
-            if not isinstance(window, TumblingWindow | LookWindow | NearestLook)
-            for whole in window.wholes.values()
-        )
-        matches = (
-            (window.rows.name, f"{window.matches.counts.name} for matches")
-            for window in self.present.values()
-            if window.matches is not None
-        )
-        ends = (
-            (window.rows.name, "the order of ends")
-            for window in self.windows.values()
-            if isinstance(window, UnorderedWindow)
-        )
-        structures = dict.fromkeys((*wholes, *matches, *ends))
-        return tuple(f"~{name}: {words}" for name, words in structures)
-
-    def recomputed_windows(self) -> tuple[Read, ...]:
-        """The windows that are recomputed at each visit."""
-        reads = {
-            window: Read(window.object, window.start, window.end)
-            for (window, _), present in self.present.items()
-            if present.matches is None and present.kept is None and window.limit is None
-        }
-        for node in reductions(self.definition):
-            reduction = self.builder.user_reductions.get(node.reduction)
-            rows = self.objects[node.window.object]
-            if reduction is None:
-                continue
-            slide = slide_of(
-                reduction, in_order=rows.layout.fifo, disjoint=rows.disjoint
-            )
-            if slide is Slide.RECOMPUTE and node.window.is_fixed:
-                reads[node.window] = Read(rows.name, node.window.start, node.window.end)
-        return self.whole_cells(reads.values())
-
-    def reads(self) -> tuple[Read, ...]:
-        """The time ranges that the loop reads of each object."""
-        points = (Read(p.object, p.offset - 1, p.offset) for p in self.cursors)
-        windows = (r for window in self._every_window() for r in window_reads(window))
-        return self.whole_cells((*points, *windows, *self._block_reads()))
-
-    def _block_reads(self) -> Iterator[Read]:
-        """Yield the time ranges in which a row has left a window, but not its block."""
-        for window, slide in self.windows.items():
-            if isinstance(slide, SlidingWindow) and slide.blocks is not None:
-                low = window.start - slide.blocks.ticks
-                yield Read(window.object, low, window.end)
-
-    def _every_window(self) -> Iterable[Window]:
-        return dict.fromkeys((*self.windows, *(window for window, _ in self.present)))
-
-    def whole_cells(self, reads: Iterable[Read]) -> tuple[Read, ...]:
-        """Widen time ranges by the ticks from a time to the end of its cell.
-
-        Only calendars have times that are no ends of cells.
-        """
-        ahead = 0 if self.cells is None else self.definition.tdom.longest - 1
-        return tuple(
-            replace(read, high=min(read.high + ahead, ALL_FUTURE)) for read in reads
-        )
-
-    def further_reads(self) -> Iterator[Read]:
-        """Yield the time ranges in which other times than the loop's own matter.
-
-        Those of snapshots whose bounds it sees, and those by which rows leave a window
-        that is limited by their number, or by restarts, too.
-        """
-        for name, which in derived_bounds(self.definition, self.builder.rows):
-            if which == "start":
-                yield Read(name, ALL_PAST, 0)
-            else:
-                yield Read(name, -1, ALL_FUTURE)
-        for window in self._every_window():
-            if window.limit is not None and window.start > ALL_PAST:
-                yield Read(window.object, window.start - 1, window.end)
-
-
-def _cut_low(window: Window) -> int:
-    """Find how far back edges may cut rows: without a length only the end does."""
-    return window.start if window.start > ALL_PAST else window.end - 1
-
-
-def _is_held(window: Window, rows: ObjectRows) -> bool:
-    """Decide whether a stream holds all rows of a window that may be in it again."""
-    if window.last_rows or window.look is not None:
-        return window.is_fixed or not rows.derived
-    endless = window.start == ALL_PAST or window.end == ALL_FUTURE
-    return not (endless or isinstance(window.limit, Since))
-
-
-def window_reads(window: Window) -> Iterator[Read]:
-    """Yield the time ranges that a window reads, of its object and of what limits it.
-
-    Those are restarts, and the intervals with one of which it begins.
-    """
-    match window.limit:
-        case None if isinstance(window.cells, IntervalSpan):
-            for name in (window.object, window.cells.input):
-                yield Read(name, window.start, 0, cells=window.cells.count)
-        case None:
-            low = window.start - (window.edge is not None)
-            if window.look == "nearest":  # a read has a bound on one side
-                yield Read(window.object, low, window.center)
-                low = window.center - 2
-            yield Read(window.object, low, window.end, rows=window.last_rows)
-        case LastRows() | Since():
-            rows = window.last_rows
-            yield Read(window.object, ALL_PAST, window.end, rows=rows)
-        case _:
-            assert_never(window.limit)
-    if isinstance(window.limit, Since):
-        yield Read(window.limit.object, ALL_PAST, window.end)
-
-
-def bound_of(
-    rows: ObjectRows, node: EventBound, row: LExpr, exists: LExpr
-) -> LoopValue:
-    """`start(~x[t])` or `end(~x[t])` of the row that the reference reads.
-
-    An infinite bound is φ.
-    """
-    if node.which == "start":
-        start = rows.start_at(row)
-        if not rows.derived:
-            return LoopValue(node.type, start, exists)
-        return LoopValue(node.type, start, conj(exists, lt(NEVER, start)))
-    end = rows.end_at(row)
-    if rows.layout.time is TimeLayout.SAMPLED:
-        return LoopValue(node.type, end, exists)
-    return LoopValue(node.type, end, conj(exists, lt(end, INF)))

@@ -26,7 +26,6 @@ from tiltpy.ir.nodes import (
 )
 from tiltpy.loops.build import TRUE, add, convert, i64, least, sub
 from tiltpy.loops.nodes import Bin, For, Lane, LExpr, Var
-from tiltpy.lowering.sweep.operands import bound_of
 from tiltpy.lowering.sweep.row_joins import RowJoins
 from tiltpy.plan.nodes import RowMap
 from tiltpy.types import I64
@@ -105,7 +104,7 @@ class RowLoop:
 
         def leaf(node: Reading) -> LoopValue:
             if isinstance(node, EventBound):
-                return bound_of(self.rows, node, row, payload.valid)
+                return self.rows.bound(node, row, payload.valid)
             return payload
 
         value = lower_expr(block, leaf, self.definition.body)

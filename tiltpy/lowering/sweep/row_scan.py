@@ -18,6 +18,7 @@ from tiltpy.ir.nodes import CutPoint, TemporalExpr
 from tiltpy.loops.build import INF, NEVER, TRUE, add, conj, convert, i64, lt, sub
 from tiltpy.loops.nodes import Bin, For, LExpr, Var
 from tiltpy.lowering.sweep.cursors import PointRead, ScanCursor
+from tiltpy.lowering.sweep.operand_reads import OperandReads
 from tiltpy.lowering.sweep.operands import SweepOperands
 from tiltpy.lowering.sweep.ranking import Rankings
 from tiltpy.plan.nodes import RowScan
@@ -162,19 +163,20 @@ class RowScanLoop:
     def describe(self) -> Loop:
         """The loop as the runtime knows it."""
         own = Read(self.rows.name, -1, 0)
+        reads = OperandReads(self.operands)
         return Loop(
             self.definition.name,
             self.definition.tdom,
             self.definition.type,
             Shape.ROWS,
-            (own, *self.operands.reads(), *self.operands.further_reads()),
+            (own, *reads.ranges(), *reads.further_ranges()),
             ((self.rows.name, 1),),
             every_cell=False,
             implicit_times=self.implicit,
-            structures=self.operands.structures(),
+            structures=reads.structures(),
             strict=(own,),
-            recomputed=self.operands.recomputed_windows(),
-            resumes=self.operands.resumes,
+            recomputed=reads.recomputed_windows(),
+            resumes=reads.resumes,
             keeps_states=self.operands.keeps_states,
             stamped=True,
             linear=self.operands.plan.linear,
