@@ -35,7 +35,7 @@ from tiltpy.types import Unit, columns
 
 TICKS = ("\0start", "\0end")
 """The columns of ticks in the tables of rows that were read: no frame's own."""
-FEW_KEYED_ROWS = 1 << 13
+FEW_KEYED_ROWS = 1 << 15
 """Rows of a push whose keys are looked up one by one: of more, all are encoded."""
 
 
