@@ -8,7 +8,9 @@ from tiltpy.array_address import address
 from tiltpy.codegen.machine_code import NEVER
 from tiltpy.routines.routine import Argument, Routine, find_slot
 
-_FORMS = [Struct(f"={count}q") for count in range(16)]
+MOST_ARGUMENTS = 20
+"""Arguments that a call may have other ones of."""
+_FORMS = [Struct(f"={count}q") for count in range(MOST_ARGUMENTS + 1)]
 """Some numbers in slots, by how many they are."""
 
 
@@ -16,8 +18,13 @@ class PreparedCall:
     """A routine with its arguments, of which the first are numbers.
 
     A call takes microseconds less than one that looks for the addresses of arrays. The
-    arrays stay as long as it does.
+    arrays stay as long as it does, and may be others for a call.
     """
+
+    @staticmethod
+    def of(routine: Routine, count: int) -> "PreparedCall":
+        """Prepare a routine with so many arguments, all of which calls are given."""
+        return PreparedCall(routine, *[0] * count)
 
     def __init__(self, routine: Routine, *arguments: Argument) -> None:
         self._arguments = arguments
@@ -27,8 +34,9 @@ class PreparedCall:
         self._address = address(self._slots)
         self._call = routine.load().call
 
-    def __call__(self, *numbers: int) -> tuple[int, ...]:
-        """Call it with other first numbers; returns what it writes back for them."""
+    def __call__(self, *arguments: Argument) -> tuple[int, ...]:
+        """Call it with other first arguments; returns what it writes back for them."""
+        numbers = [a if isinstance(a, int) else address(a) for a in arguments]
         form = _FORMS[len(numbers)]
         form.pack_into(self.numbers, 0, *numbers)
         self._call(self._address, NEVER)

@@ -19,6 +19,7 @@ from tiltpy.loops.build import (
     eq,
     i64,
     le,
+    least,
     load,
     lt,
     mul,
@@ -35,6 +36,7 @@ from tiltpy.loops.nodes import (
     LExpr,
     LoopKernel,
     Num,
+    Prefetch,
     Stmt,
     Store,
     Var,
@@ -53,6 +55,9 @@ FACTOR = Num(0x9E3779B97F4A7C15, U64)
 WORD = 8
 """Bytes of a text that are read at once."""
 HALF = Num(1 << 32, U64)
+AHEAD = 8
+"""Rows ahead of which the known values of slots are prefetched: of twice as many, the
+slots."""
 
 
 def build_number_codes() -> LoopKernel:
@@ -68,9 +73,21 @@ def build_number_codes() -> LoopKernel:
     is_other = ne(load(known_values, ENTRY), VALUE)
     probe = While(conj(lt(i64(0), ENTRY), is_other), _go_on(table, slots))
     note = (Store(known_values, add(COUNT, i64(1)), VALUE),)
+    last = sub(rows, i64(1))
+
+    def hash_later(ahead: int) -> tuple[Stmt, ...]:
+        """Go to the slot of a later row, as the table was."""
+        later = load(values, least(add(ROW, i64(ahead)), last))
+        return Assign(VALUE, later), _hash_number(), _go_to_slot(slots)
+
     each = (
+        *hash_later(2 * AHEAD),
+        Prefetch(table, SLOT),
+        *hash_later(AHEAD),
+        _read(table),
+        Prefetch(known_values, ENTRY),
         Assign(VALUE, load(values, ROW)),
-        Assign(HASH, mul(add(VALUE, binary("//", VALUE, HALF)), FACTOR)),
+        _hash_number(),
         *_find_slot(table, slots),
         probe,
         *_take_code(table, note),
@@ -172,11 +189,19 @@ def _while_same(condition: LExpr, size: int) -> tuple[Stmt, ...]:
     return (While(le(add(PLACE, i64(size)), STOP), step),)
 
 
+def _hash_number() -> Stmt:
+    return Assign(HASH, mul(add(VALUE, binary("//", VALUE, HALF)), FACTOR))
+
+
 def _find_slot(table: Array, slots: LExpr) -> tuple[Stmt, ...]:
+    """Read the slot of a hash."""
+    return _go_to_slot(slots), _read(table)
+
+
+def _go_to_slot(slots: LExpr) -> Stmt:
     """Go to the slot of a hash: its upper half, as a share of all slots."""
     upper = convert(binary("//", HASH, HALF), I64)
-    place = binary("//", mul(upper, slots), i64(1 << 32))
-    return Assign(SLOT, place), _read(table)
+    return Assign(SLOT, binary("//", mul(upper, slots), i64(1 << 32)))
 
 
 def _go_on(table: Array, slots: LExpr) -> tuple[Stmt, ...]:

@@ -43,6 +43,7 @@ class ValueCodes(ABC, Generic[Rows]):
         self._room = 0
         self._table = np.zeros(0, np.uint32)
         """A hash table of codes and one more, with two slots for each value."""
+        self._coded: PreparedCall | None = None
 
     def encode(self, column: pa.Array) -> I64Array:
         """Find the code of each row's value; new values get the next codes."""
@@ -124,9 +125,9 @@ class ValueCodes(ABC, Generic[Rows]):
     ) -> None:
         """Call a routine that codes rows, and count the values behind it."""
         slots = len(self._table)
-        call = PreparedCall(routine, rows, slots, self.count, *arrays, codes)
-        call()
-        self.count = call.numbers[2]
+        if self._coded is None:
+            self._coded = PreparedCall.of(routine, 4 + len(arrays))
+        self.count = self._coded(rows, slots, self.count, *arrays, codes)[2]
 
     @abstractmethod
     def _view(self, column: pa.Array) -> Rows:
@@ -164,6 +165,9 @@ class NumberCodes(ValueCodes[I64Array]):
         width = 1 if _has_no_bytes(kind) else kind.bit_width // 8
         letter = "u" if pa.types.is_unsigned_integer(kind) else "i"
         self._dtype: np.dtype[Any] = np.dtype(f"{letter}{width}")
+        self._is_unsigned = pa.types.is_uint64(kind)
+        self._is_floating = pa.types.is_floating(kind)
+        self._is_boolean = pa.types.is_boolean(kind)
 
     def numbers(self, codes: I64Array) -> I64Array:
         """Look up the numbers of codes."""
@@ -184,9 +188,9 @@ class NumberCodes(ValueCodes[I64Array]):
     def rank(self, codes: I64Array) -> I64Array:
         """Return the numbers, mapped to the order of unsigned ones and of floats."""
         numbers = self.numbers(codes)
-        if pa.types.is_uint64(self.kind):
+        if self._is_unsigned:
             return numbers ^ np.int64(-1 << 63)
-        if pa.types.is_floating(self.kind):  # negative ones by their magnitude
+        if self._is_floating:  # negative ones by their magnitude
             magnitude = np.int64((1 << (self.kind.bit_width - 1)) - 1)
             return numbers ^ ((numbers >> np.int64(63)) & magnitude)
         return numbers
@@ -199,7 +203,7 @@ class NumberCodes(ValueCodes[I64Array]):
 
     def _view(self, column: pa.Array) -> I64Array:
         """View the values of an array as numbers of 64 bits."""
-        if pa.types.is_boolean(column.type):
+        if self._is_boolean:
             return bools_of(column).astype(np.int64)
         values = values_of(column, self._dtype)
         wide = values.view(np.int64) if values.itemsize == NUMBER_BYTES else None
