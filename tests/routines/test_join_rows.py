@@ -57,7 +57,7 @@ def test_rows_are_joined_as_one_by_one(seed: int) -> None:
             firsts[key] = min(firsts[key], start)
             lasts[key] = max(lasts[key], end)
     edges = np.empty((len(EDGES), codes), np.int64)
-    joined = arena.join(keys, came, keys_of, edges)
+    joined, _, _ = arena.join(keys, came, keys_of, edges)
     rows = [row for code in keys.tolist() for row in expected[code]]
     assert joined.starts.tolist() == [start for start, *_ in rows]
     assert joined.ends.tolist() == [end for _, end, _ in rows]

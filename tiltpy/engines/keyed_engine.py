@@ -7,7 +7,7 @@ with new rows, and those for which the clock has come to a time that they wait f
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,8 @@ from tiltpy.engines.engine import definition_of
 from tiltpy.ir.nodes import Query
 from tiltpy.ir.rows import row_roots
 from tiltpy.plan.key_traits import KeyTraits
+from tiltpy.routines.catalogue import TOUCH_KEYS
+from tiltpy.routines.prepared_call import PreparedCall
 from tiltpy.runtime.arrays.dictionary import NO_STRINGS, Strings
 from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.masks import is_any
@@ -64,15 +66,29 @@ class KeyedState:
     bounds: dict[str, Bounds]
     states: KeyStates | None = None
     _slots: I64Array = field(default_factory=lambda: np.zeros(0, np.int64))
+    _touch: PreparedCall = field(
+        default_factory=partial(PreparedCall.of, TOUCH_KEYS, 5)
+    )
 
     def number(self, codes: I64Array) -> I64Array:
-        """Number some keys: what is returned has the number of each at its code.
+        """Number distinct keys: what is returned has the number of each at its code."""
+        slots = self._find_slots()
+        slots[codes] = np.arange(len(codes))
+        return slots
 
-        Of one that is there several times it is the last.
-        """
+    def list_once(self, several: Sequence[I64Array]) -> I64Array:
+        """List the keys that stand in any of some arrays."""
+        slots, count = self._find_slots(), 0
+        distinct = np.empty(sum(map(len, several)), np.int64)
+        for codes in several:
+            if len(codes):
+                _, count, *_ = self._touch(len(codes), count, codes, distinct, slots)
+        return distinct[:count]
+
+    def _find_slots(self) -> I64Array:
+        """Find the array that has an entry for each code."""
         if len(self._slots) < len(self.keys):
             self._slots = np.zeros(2 * len(self.keys), np.int64)
-        self._slots[codes] = np.arange(len(codes))
         return self._slots
 
     def grow(self) -> None:
@@ -331,9 +347,7 @@ class KeyedEngine:
         rows: Mapping[str, RowsByKey] = {
             declared.name: others[declared.name]
             if declared.name in others
-            else state.held[declared.name].groups(
-                taken[declared.name].rows, taken[declared.name].settled
-            )
+            else state.held[declared.name].groups(taken[declared.name])
             for declared in self.group.query.inputs
         }
         rows, strings = self._encode(rows, states)
@@ -407,7 +421,7 @@ def receive(rows: Mapping[str, Rows], state: KeyedState) -> dict[str, SnapshotBu
 
 def _take_touched(ranges: Mapping[str, OutputRange], state: KeyedState) -> I64Array:
     """Take the keys with new rows, and those that are due to be computed, once."""
-    codes = [np.zeros(0, np.int64)]
+    codes: list[I64Array] = []
     for held in state.held.values():
         codes += held.list_touched()
     for name, range_ in ranges.items():
@@ -415,10 +429,7 @@ def _take_touched(ranges: Mapping[str, OutputRange], state: KeyedState) -> I64Ar
         codes.append(
             progress.live() if range_.final else progress.take_due(range_.high)
         )
-    several = np.concatenate(codes)
-    is_last = state.number(several)[several] == np.arange(len(several))
-    touched: I64Array = several[is_last]
-    return touched
+    return state.list_once(codes)
 
 
 def _buffers(rows: Mapping[str, RowsByKey]) -> dict[str, SnapshotBuffer]:

@@ -137,7 +137,22 @@ many, of which none is left. Then what is written in two arrays of columns. For 
 key: its first row among those of all keys, and how many it has; the first start and the
 greatest end of those that came; the greatest end of all, the greatest one that is no
 hold, and the greatest start. For each row, in the order of the keys: its number, start
-and end. At last how many rows all keys have.
+and end. Then how many rows all keys have; and where it is written whether a row starts,
+and whether one ends, before the one before it ends.
+"""
+KEEP_ROWS = Routine("rows needed by key")
+"""Rows of keys that end behind a horizon, and the last ones that start before it.
+
+How many keys there are; where it is written how many rows are needed; whether all are
+points; how many of the last rows are needed anyway. The counts of the rows by key,
+their starts and ends; the horizon of each key. Then what is written: the counts of the
+rows that are needed, and their numbers, with an entry more than there are rows.
+"""
+TOUCH_KEYS = Routine("distinct codes")
+"""Codes of keys, each listed once.
+
+How many codes come; how many are listed, written back. They; the list; the place of
+each code in it, or anything of one that is not listed.
 """
 APPEND_TO_RUNS = Routine("rows appended to runs")
 """Rows in the next slots, appended to sorted runs (see `kernels/sorted_runs.py`).

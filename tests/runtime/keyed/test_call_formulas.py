@@ -61,10 +61,12 @@ def test_formulas_say_what_the_extents_do(
         cells: AllCells,
         keys: I64Array,
         scratch: ScratchArrays,
+        *,
+        every: bool,
     ) -> tuple[CallTable, CoverageByFormulas]:
         nonlocal prepared
         prepared += 1
-        table, covered = prepare(formulas, rows, cells, keys, scratch)
+        table, covered = prepare(formulas, rows, cells, keys, scratch, every=every)
         signature = table.kernel.signature
         batch = SweepBatch.of_keys(signature, rows, cells, keys, Request(), NO_STRINGS)
         for slot, number in list_numbers(table.map, batch.coverage):

@@ -16,6 +16,7 @@ from tiltpy.routines.kernels.expand_times import build_cells, build_runs
 from tiltpy.routines.kernels.find_steps import build_steps
 from tiltpy.routines.kernels.join_cells import build_join_cells
 from tiltpy.routines.kernels.join_rows import build_join
+from tiltpy.routines.kernels.keep_rows import build_keep
 from tiltpy.routines.kernels.move_rows import build_gather, build_scatter
 from tiltpy.routines.kernels.place_rows import build_counts, build_places
 from tiltpy.routines.kernels.place_stamps import build_times
@@ -25,6 +26,7 @@ from tiltpy.routines.kernels.search_slices import build_search
 from tiltpy.routines.kernels.select_entries import build_selection
 from tiltpy.routines.kernels.shift_by_key import build_layout, build_shifts
 from tiltpy.routines.kernels.sort_by_digits import build_sort
+from tiltpy.routines.kernels.touch_keys import build_touch
 from tiltpy.types import I64, U32
 
 BUILDERS: Mapping[str, Callable[[], LoopKernel]] = {
@@ -47,6 +49,8 @@ BUILDERS: Mapping[str, Callable[[], LoopKernel]] = {
     "32 bits taken in order": partial(build_gather, U32),
     "64 bits taken in order": partial(build_gather, I64),
     "rows joined by key": build_join,
+    "rows needed by key": build_keep,
+    "distinct codes": build_touch,
     "rows appended to runs": build_append,
     "heads of runs": build_release,
     "codes of numbers": build_number_codes,

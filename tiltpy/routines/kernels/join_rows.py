@@ -11,6 +11,7 @@ Rows are numbered by where they lie in arrays of all rows.
 from tiltpy.loops.build import (
     INF,
     add,
+    convert,
     greatest,
     i64,
     least,
@@ -31,6 +32,7 @@ from tiltpy.loops.nodes import (
     Store,
 )
 from tiltpy.routines.kernels.arguments import RoutineArguments
+from tiltpy.types import I64
 
 EDGES = 7
 """The edges of a key's rows."""
@@ -42,6 +44,7 @@ KEY, ROW, CODE, COUNT, FILLED, ITEM = map(
 )
 FIRST, STOP, START, END = map(number, ("first", "stop", "start", "end"))
 ENDS, SETTLED, NEWEST = map(number, ("ends of key", "settled of key", "newest of key"))
+BEFORE, OVERLAP, DISORDER = map(number, ("end before", "overlap", "disorder"))
 
 
 def build_join() -> LoopKernel:
@@ -57,6 +60,7 @@ def build_join() -> LoopKernel:
     edges = arguments.array("edges", written=True)
     joined = arguments.array("joined rows", written=True)
     total = arguments.number("rows")
+    facts = arguments.array("facts", written=True)
 
     def edge(number: int) -> LExpr:
         return add(mul(keys, i64(number)), KEY)
@@ -112,7 +116,7 @@ def build_join() -> LoopKernel:
     look: tuple[Stmt, ...] = (
         Assign(FIRST, load(edges, begins)),
         Assign(STOP, add(FIRST, load(edges, counts))),
-        *(Assign(var, EARLIEST) for var in (ENDS, SETTLED, NEWEST)),
+        *(Assign(var, EARLIEST) for var in (ENDS, SETTLED, NEWEST, BEFORE)),
         For(
             ROW,
             FIRST,
@@ -126,10 +130,12 @@ def build_join() -> LoopKernel:
     return arguments.kernel(
         For(KEY, i64(0), keys, begin),
         For(ROW, i64(0), came, count),
-        Assign(FILLED, i64(0)),
+        *(Assign(var, i64(0)) for var in (FILLED, OVERLAP, DISORDER)),
         For(KEY, i64(0), keys, list_held),
         For(ROW, i64(0), came, list_came),
         For(KEY, i64(0), keys, look),
+        Store(facts, i64(0), OVERLAP),
+        Store(facts, i64(1), DISORDER),
     )
 
 
@@ -141,4 +147,7 @@ def _look(start: LExpr, end: LExpr) -> tuple[Stmt, ...]:
         Assign(ENDS, greatest(ENDS, END)),
         Assign(SETTLED, greatest(SETTLED, select(lt(END, INF), END, START))),
         Assign(NEWEST, greatest(NEWEST, START)),
+        Assign(OVERLAP, greatest(OVERLAP, convert(lt(START, BEFORE), I64))),
+        Assign(DISORDER, greatest(DISORDER, convert(lt(END, BEFORE), I64))),
+        Assign(BEFORE, END),
     )

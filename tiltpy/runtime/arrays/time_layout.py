@@ -126,8 +126,19 @@ def lay_out_apart(
         below = left > ends[1:]
         below[breaks - 1] = False
         fifo = not is_any(below)
+    return lay_out_as(layout, fifo, starts, ends, columns)
+
+
+def lay_out_as(
+    layout: TimeLayout,
+    fifo: bool,
+    starts: Times,
+    ends: Times,
+    columns: tuple[Column, ...],
+) -> SnapshotBuffer:
+    """Make a buffer of one row or more in a layout that has its starts and ends."""
     return SnapshotBuffer(
-        layout, len(starts), int(starts[0]), 0, starts, ends, columns, fifo
+        layout, len(starts), starts.item(0), 0, starts, ends, columns, fifo
     )
 
 

@@ -24,7 +24,7 @@ TICK_BYTES = _TICKS.itemsize
 
 @record(frozen=True, slots=True, eq=False)
 class PlainFrame:
-    """The stamps and the payload of a frame, at least one row.
+    """The stamps, the payload and the keys of a frame, at least one row.
 
     `steps` are those between stamps that are in order, None where they are not.
     """
@@ -32,6 +32,7 @@ class PlainFrame:
     stamps: Times
     steps: Steps | None
     payload: list[Column]
+    keys: list[pa.Array]
 
 
 class PlainFrames:
@@ -53,6 +54,7 @@ class PlainFrames:
                 columns(declared.type), choice.payload, strict=True
             )
         ]
+        self._keys = list(map(schema.get_field_index, choice.keys))
         places = {self._stamps, *(place for place, _ in self._payload)}
         self._others = None if len(places) == len(schema) else sorted(places)
         self._steps = StepFinder()
@@ -125,7 +127,8 @@ class PlainFrames:
         payload = [
             column_of(batch.column(place), scalar) for place, scalar in self._payload
         ]
-        return PlainFrame(stamps, steps, payload)
+        keys = [batch.column(place) for place in self._keys]
+        return PlainFrame(stamps, steps, payload, keys)
 
 
 def _counts_ticks(kind: pa.DataType, unit: Unit | None) -> bool:

@@ -256,12 +256,11 @@ class ArrivalReader:
             return self._read_columns(self._select(table))
         is_few = not self.choice.keys or table.num_rows <= FEW_KEYED_ROWS
         plain = self._plain.read(table) if self._plain is not None and is_few else None
-        keys = None if plain is None else self._read_keys(table)
-        if plain is None or keys is None:
+        if plain is None or not all(map(is_regular, plain.keys)):
             return self._read_columns(table)
         columns, stamps = self._plain_columns, plain.stamps
         assert columns is not None
-        source = PlainRows(columns, [stamps], plain.payload, keys)
+        source = PlainRows(columns, [stamps], plain.payload, plain.keys)
         return _FrameRows(table, [stamps], stamps - self.before, plain.steps, source)
 
     def _read_columns(self, table: pa.Table) -> "_FrameRows":

@@ -133,6 +133,10 @@ class CallTable:
         self._rooms: list[int] = []
         """The entries that all calls append, at most, for each of these slots."""
         self._numbers: list[I64Array | int] = [0] * self.map.size
+        self._room: I64Array | None = None
+        """The slots of a template, of more calls than it makes."""
+        self._places: dict[int, int] = {}
+        """The addresses of scratch that stand in all of these."""
         self.is_reused = False
         """True if the call is made again and again, over what it has written."""
         self.version = 0
@@ -162,38 +166,60 @@ class CallTable:
         if states is not None:
             self.states = states
 
-    def repeat(self, count: int) -> "CallTable":
-        """Copy a filled table for so many other calls in order.
-
-        All have the numbers of the first one, until those that differ are filled in,
-        and nothing to write to before `take_sizes`.
-        """
+    def as_template(self) -> "CallTable":
+        """Copy a filled table for any number of other calls in order: see `repeat`."""
         table = CallTable.__new__(CallTable)
-        slots = np.empty((count, self.map.size), np.int64)
-        slots[:] = self.slots[0]
-        fresh = {
-            "slots": slots,
-            "count": count,
-            "arrays": {},
-            "needs": dict(self.needs),
+        needs = {
+            index: ScratchNeed(need.key, need.type, need.size)
+            for index, need in self.needs.items()
         }
+        slots = self.slots[:1].copy()
+        fresh = {"slots": slots, "arrays": {}, "needs": needs}
+        fresh |= {"_room": slots, "_places": {}}
         vars(table).update(vars(self) | fresh)
         return table
 
+    def repeat(self, count: int) -> None:
+        """Have a template make so many calls.
+
+        All have the numbers of the first one, until those that differ are filled in:
+        all of these, as the calls of before have left theirs. There is nothing to write
+        to before `take_sizes`.
+        """
+        assert self._room is not None
+        if count > len(self._room):
+            room = np.empty((2 * count, self.map.size), np.int64)
+            room[:] = self._room[0]
+            self._room = room
+        self.slots, self.count = self._room[:count], count
+
+    def list_appended(self) -> list[int]:
+        """List the slots of outputs of which each call writes behind the one before.
+
+        Their numbers differ once calls were made.
+        """
+        return [slot.index for slot in self._appended]
+
     def take_sizes(self, sizes: Mapping[int, int], scratch: ScratchArrays) -> None:
-        """Have calls write to scratch of a thread, by slot.
+        """Have calls of a template write to scratch of a thread, by slot.
 
         Sizes of what all calls share are those that one needs at most; behind one
         another they write as many entries as all do.
         """
         for index, need in self.needs.items():
-            self.needs[index] = ScratchNeed(need.key, need.type, sizes[index])
-        for slot in self._appended:
-            key = f"{slot.loop.name}.{slot.kind.value}", slot.column
+            need.size = sizes[index]
+        for slot, key in self._scratch_keys:
             array = scratch.take(key, slot.type, sizes[slot.index] + LANES)
             self.arrays[slot.key] = OutputArray(array)
-            self.slots[:, slot.index] = 0
             self.slots[0, slot.index] = address(array)
+
+    @cached_property
+    def _scratch_keys(self) -> list[tuple[OutputSlot, tuple[str, int]]]:
+        """The slots of outputs that calls append to, and the names of their scratch."""
+        return [
+            (slot, (f"{slot.loop.name}.{slot.kind.value}", slot.column))
+            for slot in self._appended
+        ]
 
     # -- where outputs go -------------------------------------------------------------
 
@@ -331,8 +357,11 @@ class CallTable:
     def take_scratch(self, memory: ScratchArrays) -> None:
         """Have all calls use the scratch of a thread."""
         for index, need in self.needs.items():
-            array = memory.take(need.key, need.type, need.size)
-            self.slots[:, index] = address(array)
+            place = address(memory.take(need.key, need.type, need.size))
+            if self._room is None:
+                self.slots[:, index] = place
+            elif self._places.get(index) != place:
+                self._room[:, index] = self._places[index] = place
 
     def run_one(self, scratch: ScratchArrays) -> None:
         """Make the only call, in this thread."""

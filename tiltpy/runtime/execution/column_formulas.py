@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tiltpy.array_address import address
 from tiltpy.lean_dataclass import record
 from tiltpy.routines.routine import Argument
 from tiltpy.runtime.arrays.dtypes import I64Array, Times
@@ -19,11 +20,17 @@ Operands = Mapping[str, Any]
 Formulas = Callable[[Operands], Operands]
 
 
-@record(frozen=True, slots=True, eq=False)
 class Table:
-    """An array of which formulas see some entries, and may change these."""
+    """An array of which formulas see some entries, and may change these.
 
-    array: NDArray[Any]
+    Its `place` is the address.
+    """
+
+    __slots__ = ("array", "place")
+
+    def __init__(self, array: NDArray[Any]) -> None:
+        self.array = array
+        self.place = address(array)
 
 
 @record(frozen=True, slots=True, eq=False)
@@ -100,7 +107,11 @@ class ColumnFormulas:
             )
 
             compute = self._loops[form] = compile_formulas(formulas, operands, blocks)
-        arguments: list[Argument] = [*map(find_argument, operands.values()), items]
+        arguments: list[Argument] = [
+            each.place if each.__class__ is Table else find_argument(each)
+            for each in operands.values()
+        ]
+        arguments.append(items)
         for block in blocks:
             arguments += block.numbers, block.truths
         return compute(len(items), arguments)

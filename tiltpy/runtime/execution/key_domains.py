@@ -84,7 +84,14 @@ class KeyedRanges:
 
     def of(self, keys: I64Array) -> "KeyedRanges":
         """Those of some keys."""
-        return KeyedRanges(self.domains.of(keys), self.low[keys], self.high[keys])
+        cells = self._cells
+        return KeyedRanges(
+            self.domains.of(keys),
+            self.low[keys],
+            self.high[keys],
+            None if self._nonempty is None else self._nonempty[keys],
+            None if cells is None else (cells[0], cells[1].select(keys)),
+        )
 
     def of_key(self, key: int) -> OutputRange:
         """That of a single key."""
@@ -93,9 +100,10 @@ class KeyedRanges:
 
     def cells(self, tdom: TDom) -> Cells[I64Array]:
         """The cells of each key; none of one of which nothing is wanted."""
-        if self._cells is None or self._cells[0] != tdom:
-            self._cells = tdom, self._find_cells(tdom)
-        return self._cells[1]
+        known = self._cells
+        if known is None or (known[0] is not tdom and known[0] != tdom):
+            known = self._cells = tdom, self._find_cells(tdom)
+        return known[1]
 
     def _find_cells(self, tdom: TDom) -> Cells[I64Array]:
         begin = ceil_to(tdom, self.domains.start + 1)

@@ -261,14 +261,18 @@ def row_times(rows: RowSlices[N], first: N, stop: N) -> TimeRanges:
 
 
 def slice_by_key(
-    rows: RowsByKey, keys: I64Array, *, spare: bool = False
+    rows: RowsByKey, keys: I64Array, *, spare: bool = False, every: bool = False
 ) -> RowSlices[I64Array]:
     """All rows of an input that calls for these keys may see.
 
-    `spare`: sampled ones may be followed by those of the next keys.
+    `spare`: sampled ones may be followed by those of the next keys. `every`: they are
+    all keys, in order.
     """
     if not isinstance(rows, Groups):
         return RowSlices.all_of(rows, np.zeros(len(keys), np.int64))
+    if every:
+        first, count = rows.offsets[:-1], rows.counts
+        return RowSlices(rows.buffer, first, count, rows.firsts, keyed=True)
     first, stop = rows.offsets[keys], rows.offsets[keys + 1]
     if spare and rows.buffer.layout is TimeLayout.SAMPLED:
         stop = np.full_like(stop, rows.buffer.n)

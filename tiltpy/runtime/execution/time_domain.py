@@ -14,7 +14,7 @@ from tiltpy.calendars import end_of_cell
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Query, TemporalExpr
 from tiltpy.lean_dataclass import dataclass, record
-from tiltpy.runtime.arrays.dtypes import Times
+from tiltpy.runtime.arrays.dtypes import I64Array, Times
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.execution.call_numbers import (
     N,
@@ -178,6 +178,14 @@ class Cells(Generic[N]):
             for flag in (self.seam, self.final)
         )
         return Cells(int(self.first[call]), int(self.last[call]), seam, final)
+
+    def select(self: "Cells[I64Array]", calls: I64Array) -> "Cells[I64Array]":
+        """Those of some of many calls."""
+        seam, final = (
+            flag if isinstance(flag, bool) else flag[calls]
+            for flag in (self.seam, self.final)
+        )
+        return Cells(self.first[calls], self.last[calls], seam, final)
 
 
 def cells_of(tdom: TDom, domain: Domain, low: N, high: N) -> Cells[N]:

@@ -12,6 +12,7 @@ A truth differs from row to row: Python may not ask for one.
 """
 
 from collections.abc import Callable, Sequence
+from struct import Struct
 from typing import Any, NoReturn
 
 import numpy as np
@@ -49,8 +50,6 @@ from tiltpy.types import BOOL, I64, Scalar
 
 AHEAD = 16
 """Rows ahead of which the entries of tables are prefetched."""
-RESULTS = 3
-"""Slots before those of arguments: the number of rows, and where results go."""
 ROW = build.number("row")
 
 
@@ -257,6 +256,7 @@ class ColumnLoop:
         arguments, size = sizes
         self._slots = np.zeros(size, np.int64)
         self._numbers = self._slots.data
+        self._form = Struct(f"={arguments}q")
         """The arguments as numbers."""
         self.folds = self._numbers[arguments:]
         """The results of folds."""
@@ -269,10 +269,14 @@ class ColumnLoop:
         """Compute the columns of so many rows: those of numbers, and of truths."""
         numbers = np.empty((self._counts[0], rows), np.int64)
         truths = np.empty((self._counts[1], rows), np.bool_)
-        slots = self._numbers
-        slots[0], slots[1], slots[2] = rows, address(numbers), address(truths)
-        for slot, argument in enumerate(arguments, RESULTS):
-            slots[slot] = argument if isinstance(argument, int) else address(argument)
+        self._form.pack_into(
+            self._numbers,
+            0,
+            rows,
+            address(numbers),
+            address(truths),
+            *[a if isinstance(a, int) else address(a) for a in arguments],
+        )
         self._call(self._address, NEVER)
         return numbers, truths
 

@@ -10,11 +10,13 @@ from operator import ne
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrow.value_codes import NumberCodes, make_codes
 from tiltpy.runtime.ingest.key_types import common_type
 from tiltpy.runtime.ingest.keys import Keys, LateColumns, cast_keys
+from tiltpy.runtime.ingest.packed_sort import order_distinct
 
 PAIR_BITS = np.int64(32)
 """The bits of a pair that hold its second code."""
@@ -66,15 +68,15 @@ class KeyDictionary:
         return codes
 
     def sort(self, codes: I64Array) -> tuple[I64Array, Keys]:
-        """Sort codes by their keys, which are decoded when anyone looks at them."""
+        """Sort distinct codes by their keys, decoded when anyone looks at them."""
         if len(codes) > 1:
             codes = codes[self._find_order(codes)]
         decode = partial(self.decode, codes)
         late = LateColumns(self.types, len(codes), decode)
         return codes, Keys(self.names, None, late)
 
-    def _find_order(self, codes: I64Array) -> I64Array:
-        """Find the order of some codes by their keys: null comes first."""
+    def _find_order(self, codes: I64Array) -> NDArray[np.integer]:
+        """Find the order of distinct codes by their keys: null comes first."""
         ranks: list[I64Array] = []
         both = zip(self._columns, self._split(codes), strict=True)
         for known, column in reversed([*both]):
@@ -82,7 +84,7 @@ class KeyDictionary:
             is_null = known.is_null(column)
             if is_null is not None:
                 ranks.append((~is_null).astype(np.int64))
-        return ranks[0].argsort() if len(ranks) == 1 else np.lexsort(ranks)
+        return order_distinct(ranks[0]) if len(ranks) == 1 else np.lexsort(ranks)
 
     def _split(self, codes: I64Array) -> list[I64Array]:
         """Find the code of each column of keys."""

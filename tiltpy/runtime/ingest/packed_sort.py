@@ -18,6 +18,7 @@ from tiltpy.routines.catalogue import (
 )
 from tiltpy.routines.prepared_call import PreparedCall
 from tiltpy.runtime.arrays.block_passes import CACHE_BLOCK, cache_blocks, for_each_block
+from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.concurrency.workers import map_portions, map_shared, portions
 from tiltpy.runtime.ingest.place_rows import place_rows
 from tiltpy.runtime.ingest.row_order import RowOrder
@@ -96,6 +97,16 @@ def sort_packed(
 
     for_each_block(pack, rows)
     return PackedRows(_sort(room, count_bits(size)), bits)
+
+
+def order_distinct(numbers: I64Array) -> Codes | I64Array:
+    """Find the order of numbers of which no two are equal."""
+    if len(numbers) > FEW_ROWS:
+        least = int(numbers.min())
+        size = int(numbers.max()) - least + 1
+        if fits_packed(size, len(numbers)):
+            return sort_packed(numbers, size, least).order()
+    return numbers.argsort()
 
 
 def _sort(room: Packed, bits: int) -> Packed:

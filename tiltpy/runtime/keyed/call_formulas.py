@@ -77,7 +77,7 @@ class CallFormulas:
         keys: I64Array,
         request: Request,
     ) -> None:
-        self._table = table
+        self._table = table.as_template()
         trace = LoopTrace()
         slots = trace.table(is_written=True)
         signature = table.kernel.signature
@@ -99,19 +99,28 @@ class CallFormulas:
             if is_traced(number):
                 trace.store(slots, trace.row * table.map.size + index, number)
         numbers = [number for range_ in ranges for number in range_]
+        for index in table.list_appended():
+            trace.store(slots, trace.row * table.map.size + index, 0)
         self._compute = trace.compile(numbers)
 
     def prepare(
-        self, rows: Rows, cells: AllCells, keys: I64Array, scratch: ScratchArrays
+        self,
+        rows: Rows,
+        cells: AllCells,
+        keys: I64Array,
+        scratch: ScratchArrays,
+        *,
+        every: bool = False,
     ) -> tuple[CallTable, CoverageByFormulas]:
-        """Prepare the calls for some keys, over what they cover.
+        """Prepare the calls for some keys, perhaps `every` one, over what they cover.
 
         They write to `scratch`, which the next ones write to as well.
         """
         calls = len(keys)
-        slices = _slice_rows(rows, keys)
+        slices = _slice_rows(rows, keys, every=every)
         bounds = _find_bounds(self._table.kernel.signature, rows, keys)
-        table = self._table.repeat(calls)
+        table = self._table
+        table.repeat(calls)
         arguments = [table.slots, *_list_arguments(slices, bounds, cells)]
         numbers, _ = self._compute(calls, arguments)
         folds = self._compute.folds
@@ -124,8 +133,10 @@ class CallFormulas:
         return table, CoverageByFormulas(slices, extents, row_ranges)
 
 
-def _slice_rows(rows: Rows, keys: I64Array) -> dict[str, RowSlices[I64Array]]:
-    return {name: slice_by_key(each, keys) for name, each in rows.items()}
+def _slice_rows(
+    rows: Rows, keys: I64Array, *, every: bool = False
+) -> dict[str, RowSlices[I64Array]]:
+    return {n: slice_by_key(each, keys, every=every) for n, each in rows.items()}
 
 
 def _find_bounds(

@@ -64,7 +64,7 @@ class FewKeys:
             states = None if states is None else states.of(keys)
         loops = [each for each in self.kernel.signature.loops if each.name in ranges]
         cells = {loop.name: ranges[loop.name].cells(loop.tdom) for loop in loops}
-        made = self._call(rows, strings, cells, keys, states)
+        made = self._call(rows, strings, cells, keys, states, every=every)
         outputs = {}
         for loop in loops:
             cut = _cut(loop, made[loop.name], ranges[loop.name])
@@ -80,12 +80,16 @@ class FewKeys:
         cells: AllCells,
         keys: I64Array,
         states: CallStates | None,
+        *,
+        every: bool,
     ) -> dict[str, KeyedSnapshots]:
-        """Make the calls, one for each of some keys."""
+        """Make the calls, one for each of some keys, or of `every` one."""
         form = find_form(rows, cells)
         formulas = self._formulas.get(form)
         if formulas is not None:
-            table, covered = formulas.prepare(rows, cells, keys, self._scratch)
+            table, covered = formulas.prepare(
+                rows, cells, keys, self._scratch, every=every
+            )
             table.run_in_order(self._scratch)
             return read_snapshots(table, covered, cells, copy=True)
         batch = SweepBatch.of_keys(

@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from tiltpy.abi.layouts import TimeLayout
 from tiltpy.lean_dataclass import record
+from tiltpy.routines.catalogue import KEEP_ROWS
+from tiltpy.routines.prepared_call import PreparedCall
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
 from tiltpy.runtime.arrays.masks import is_any
 from tiltpy.runtime.arrays.search_slices import search_slices
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
-from tiltpy.runtime.arrays.time_layout import lay_out, lay_out_apart
+from tiltpy.runtime.arrays.time_layout import lay_out, lay_out_apart, lay_out_as
 from tiltpy.runtime.execution.column_formulas import Columns
 from tiltpy.runtime.execution.key_domains import EARLIEST, LATEST
 from tiltpy.runtime.ingest.group_by_code import offsets_of
@@ -22,9 +25,9 @@ from tiltpy.runtime.ingest.read_input import InputRows
 from tiltpy.runtime.ingest.ungrouped_rows import GroupedByKey, UngroupedRows
 from tiltpy.runtime.keyed.join import (
     concat_keys,
-    drop_first,
     join_by_key,
     select_keys,
+    take_rows,
 )
 from tiltpy.runtime.keyed.row_arena import RowArena
 from tiltpy.runtime.keyed.row_store import make_store
@@ -32,7 +35,9 @@ from tiltpy.runtime.keyed.snapshots import KeyedSnapshots
 from tiltpy.types import ENDLESS, Scalar, Type
 
 FEW_ROWS = 1 << 12
-"""Rows whose ends are compared with a time sooner than searched for it."""
+"""Rows whose layout as intervals is found sooner than a tighter one."""
+FEW_JOINED = 1 << 15
+"""Rows that are read as intervals, where that layout is known."""
 
 
 @record(frozen=True, slots=True, eq=False)
@@ -87,7 +92,8 @@ of all, the greatest one that is no hold, and the greatest start. Times are `LAT
 class TakenRows:
     """All rows of some keys, and their `EDGES`, each as `... of` the input.
 
-    `heads` are those of the rows that came. All that came so far may be `points`.
+    `heads` are those of the rows that came. All that came so far may be `points`. The
+    layout as intervals, and whether ends are in order, may be known.
     """
 
     rows: KeyedSnapshots
@@ -95,6 +101,7 @@ class TakenRows:
     heads: Heads
     settled: Times
     points: bool
+    layout: tuple[TimeLayout, bool] | None
 
 
 def find_edges(
@@ -140,6 +147,7 @@ class HeldRows:
         self._places = {
             f"{edge} of {name}": (False, column) for column, edge in enumerate(EDGES)
         }
+        self._keep = PreparedCall.of(KEEP_ROWS, 10)
         self._fresh: list[tuple[I64Array, KeyedSnapshots | UngroupedRows]] = []
         """The rows that came, batch by batch, and the codes of keys or of rows."""
         self._heads: list[tuple[I64Array, Times]] = []
@@ -198,18 +206,19 @@ class HeldRows:
         `slots` tell where in them a code stands.
         """
         count = len(codes)
+        known: tuple[TimeLayout, bool] | None = None
         store, came = self.store, list(self._list_ended())
         is_ended = len(came) == len(self._fresh) and not self._heads
         if isinstance(store, RowArena) and is_ended:
             edges = np.empty((len(EDGES), count), np.int64)
-            rows = store.join(codes, came, slots, edges)
-            heads = NO_HEADS
+            rows, layout, is_fifo = store.join(codes, came, slots, edges)
+            heads, known = NO_HEADS, (layout, is_fifo)
         else:
             rows, edges, heads = self._join_groups(codes, slots)
         self._fresh, self._heads = [], []
         columns = Columns(edges, NO_TRUTHS, self._places)
         settled = edges[EDGES.index("settled")]
-        return TakenRows(rows, columns, heads, settled, self.points)
+        return TakenRows(rows, columns, heads, settled, self.points, known)
 
     def _list_ended(self) -> Iterator[tuple[I64Array, UngroupedRows]]:
         """List the batches that came whose rows have ends, and are not grouped."""
@@ -261,25 +270,21 @@ class HeldRows:
         self, codes: I64Array, rows: KeyedSnapshots, horizon: Times, last_rows: int
     ) -> None:
         """Put back the rows of keys that end after `horizon`, and the last before."""
-        if self.points and (last_rows or len(rows.starts) > FEW_ROWS):
-            offsets = offsets_of(rows.counts)
-            first, stop = offsets[:-1], offsets[1:]
-            ended = search_slices(rows.ends, first, stop, horizon, "right")
-            if last_rows:
-                before = search_slices(rows.starts, first, stop, horizon, "left")
-                ended = np.maximum(first, np.minimum(ended, before - last_rows))
-            self.store.put(codes, drop_first(rows, ended - first))
+        total = len(rows.starts)
+        if not total:
             return
-        needed = rows.ends > horizon.repeat(rows.counts)
-        if last_rows:
-            keys = np.arange(len(codes)).repeat(rows.counts)
-            before = np.bincount(
-                keys[rows.starts < horizon[keys]], minlength=len(codes)
-            )
-            firsts = offsets_of(rows.counts)[:-1] + before - last_rows
-            needed |= np.arange(len(keys)) >= firsts[keys]
-        if is_any(needed):
-            self.store.put(codes, rows.keep(needed))
+        counts, needed = np.empty_like(rows.counts), np.empty(total + 1, np.int64)
+        _, count, *_ = self._keep(
+            *(len(codes), 0, int(self.points), last_rows),
+            *(rows.counts, rows.starts, rows.ends, horizon, counts, needed),
+        )
+        if count == total:
+            self.store.put(codes, rows)
+        elif count:
+            some = needed[:count]
+            payload = take_rows(rows.columns, some)
+            starts, ends = rows.starts[some], rows.ends[some]
+            self.store.put(codes, KeyedSnapshots(starts, ends, payload, counts))
 
     def _merge_grouped(
         self,
@@ -305,23 +310,27 @@ class HeldRows:
         counts = np.bincount(places[order], rows.counts, count).astype(np.int64)
         return replace(rows, counts=counts)
 
-    def groups(self, rows: KeyedSnapshots, lasts: Times) -> Groups:
-        """Lay the rows of keys out; `lasts` are the ends that count for domains."""
-        counts, empty = rows.counts, np.zeros(len(rows.counts), np.int64)
-        if not len(rows.starts):
+    def groups(self, taken: TakenRows) -> Groups:
+        """Lay the rows of keys out."""
+        rows, counts = taken.rows, taken.rows.counts
+        count = len(rows.starts)
+        if not count:
+            empty = np.zeros(len(counts), np.int64)
             nothing = SnapshotBuffer.empty(self.payload)
             return Groups(nothing, np.append(empty, 0), empty, empty)
         offsets = offsets_of(counts)
         some = counts > 0
         heads = offsets[:-1][some]
-        firsts = empty
+        firsts = np.zeros(len(counts), np.int64)
         firsts[some] = rows.starts[heads]
-        if len(rows.starts) < FEW_ROWS:
+        if taken.layout is not None and count <= FEW_JOINED:
+            buffer = lay_out_as(*taken.layout, rows.starts, rows.ends, rows.columns)
+        elif count < FEW_ROWS:
             buffer = lay_out_apart(rows.starts, rows.ends, rows.columns, heads[1:])
         else:
             buffer = lay_out(rows.starts, rows.ends, rows.columns, heads[1:])
         holds = not self.points and bool((rows.ends == ENDLESS).any())
-        end = int(lasts.max()) if holds else None
+        end = int(taken.settled.max()) if holds else None
         buffer = SnapshotBuffer(
             buffer.layout,
             buffer.n,
@@ -335,4 +344,4 @@ class HeldRows:
             domain_end=end,
             before=self.before,
         )
-        return Groups(buffer, offsets, firsts, lasts)
+        return Groups(buffer, offsets, firsts, taken.settled, _counts=[counts])

@@ -132,6 +132,7 @@ class KeyProgress:
         self._due = DueTimes()
         self._formulas = ColumnFormulas()
         self._live = self._has_states = none.astype(np.bool_)
+        self._list_tables()
 
     def grow(self, codes: int) -> None:
         """Make room for the codes below a number."""
@@ -147,6 +148,22 @@ class KeyProgress:
             self._has_states = np.concatenate(
                 [self._has_states, np.zeros(room, np.bool_)]
             )
+            self._list_tables()
+
+    def _list_tables(self) -> None:
+        """List the tables that formulas see, once they are others."""
+        self._work_tables = {
+            "first": Table(self._first),
+            "last": Table(self._last),
+            "done": Table(self._done),
+            "live": Table(self._live),
+        }
+        self._next_tables = {
+            "first": self._work_tables["first"],
+            "done": self._work_tables["done"],
+            "live": self._work_tables["live"],
+            "has states": Table(self._has_states),
+        }
 
     def save(self) -> dict[str, object]:
         """Make what `restore` takes, between two evaluations."""
@@ -165,6 +182,7 @@ class KeyProgress:
         self._due.restore(due)
         live, has_states = saved["flags"]
         self._live, self._has_states = live.view(np.bool_), has_states.view(np.bool_)
+        self._list_tables()
         self.open.restore(saved["open"])
         self.clock, self.finished = saved["clock"], saved["finished"]
 
@@ -202,10 +220,7 @@ class KeyProgress:
         of inputs without keys.
         """
         operands: dict[str, FormulaOperand] = {
-            "first": Table(self._first),
-            "last": Table(self._last),
-            "done": Table(self._done),
-            "live": Table(self._live),
+            **self._work_tables,
             "low": clock.low,
             "high": clock.high,
         }
@@ -440,10 +455,7 @@ class KeyProgress:
         case.
         """
         operands: dict[str, FormulaOperand] = {
-            "first": Table(self._first),
-            "done": Table(self._done),
-            "live": Table(self._live),
-            "has states": Table(self._has_states),
+            **self._next_tables,
             "goes on": goes_on,
             "is open": is_open,
             "limit": plan.limit,

@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from tiltpy.abi.layouts import TimeLayout
 from tiltpy.routines.catalogue import JOIN_ROWS
+from tiltpy.routines.prepared_call import PreparedCall
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
 from tiltpy.runtime.arrays.pool import Array, allocate, empty_times
 from tiltpy.runtime.arrays.snapshot_buffer import Column, pack_validity
@@ -19,6 +21,7 @@ from tiltpy.runtime.keyed.join import no_rows
 from tiltpy.runtime.keyed.snapshots import KeyedSnapshots
 from tiltpy.types import I64, Scalar, Type, columns
 
+INTERVALS, OVERLAPPING = TimeLayout.INTERVALS, TimeLayout.OVERLAPPING
 FEW_ROWS = 1 << 12
 """Rows of garbage that may stay; more do where there are very many keys."""
 KEYS_PER_ROW = 8
@@ -39,6 +42,7 @@ class RowArena:
         self._valid: list[BoolArray | None] = [None] * len(self._scalars)
         """Which values are not null, of columns that ever had any null."""
         none = np.zeros(0, np.int64)
+        self._join = PreparedCall.of(JOIN_ROWS, 14)
         self._first, self._count = none, none
         """The rows of each code."""
 
@@ -96,23 +100,25 @@ class RowArena:
         came: Sequence[tuple[I64Array, UngroupedRows]],
         keys_of: I64Array,
         edges: I64Array,
-    ) -> KeyedSnapshots:
+    ) -> tuple[KeyedSnapshots, TimeLayout, bool]:
         """Take the rows of some keys out, with those behind them that came.
 
         `came` has the code of the key of each row, `keys_of` the number of each code.
-        The columns of `edges` are written, as by the routine.
+        The columns of `edges` are written, as by the routine. With the rows comes their
+        layout as intervals, and whether their ends are in order.
         """
         count = sum(len(rows) for _, rows in came)
         held = int(self._count[codes].sum())
         self._append(came, count)
         joined = np.empty((3, held + count), np.int64)
         numbers, starts, ends = joined
+        facts = np.empty(2, np.int64)
         of_rows = [each for each, _ in came] or [codes[:0]]
         of_row = of_rows[0] if len(of_rows) == 1 else np.concatenate(of_rows)
-        JOIN_ROWS(
+        self._join(
             *(len(codes), count, self._used),
             *(codes, of_row, keys_of, *self._times, self._first, self._count),
-            *(edges, joined, held + count),
+            *(edges, joined, held + count, facts),
         )
         self._live -= held
         if not self._live:
@@ -121,7 +127,9 @@ class RowArena:
         for values, valid in zip(self._values, self._valid, strict=True):
             nulls = None if valid is None else pack_validity(valid[numbers])
             payload.append(Column(values[numbers], nulls))
-        return KeyedSnapshots(starts, ends, tuple(payload), edges[1])
+        rows = KeyedSnapshots(starts, ends, tuple(payload), edges[1])
+        overlaps, is_out_of_order = facts.tolist()
+        return rows, OVERLAPPING if overlaps else INTERVALS, not is_out_of_order
 
     def _append(
         self, came: Sequence[tuple[I64Array, UngroupedRows]], count: int
@@ -145,6 +153,9 @@ class RowArena:
         if not total:
             return
         counts = rows.counts
+        if total < len(codes):
+            some = counts.nonzero()[0]
+            codes, counts = codes[some], counts[some]
         garbage = self._used - self._live
         least = FEW_ROWS + len(self._count) // KEYS_PER_ROW
         if garbage > max(self._live, least):
