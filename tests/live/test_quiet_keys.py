@@ -5,6 +5,7 @@ import pyarrow as pa
 import pytest
 
 import tiltpy as tilt
+from tiltpy.engines.live.live_part import PromptKeyedPart
 from tiltpy.runtime.keyed.key_progress import KeyPlan
 from tiltpy.runtime.keyed.prompt_progress import PromptProgress
 
@@ -61,3 +62,34 @@ def test_quiet_keys_are_left_alone(name: str, monkeypatch: pytest.MonkeyPatch) -
             assert so_far.sort_by(order).equals(expected.combine_chunks())
     rows = KEYS + PUSHES * ROWS
     assert sum(planned) <= 6 * rows, f"{sum(planned)} keys of {rows} rows"
+
+
+@pytest.mark.parametrize("lifetime", ["point", "duration 20", "sampled 12"])
+def test_rows_that_nobody_needs_are_dropped_uncomputed(
+    lifetime: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A key of an output of rows is planned with the rows that come, and no more."""
+    planned: list[int] = []
+    plan = PromptProgress.plan
+
+    def count_keys(self: PromptProgress, *of: object) -> KeyPlan:
+        made = plan(self, *of)  # type: ignore[arg-type]
+        planned.append(len(made.codes))
+        return made
+
+    monkeypatch.setattr(PromptProgress, "plan", count_keys)
+    head = f"input x by k : f64 time ts {lifetime}\ne = Rows(~x)\n"
+    query = tilt.parse(f"{head}~o[e] = ~x[e] - sum(~x[e-900 : e])\noutput ~o")
+    live, frames = query.live(), frames_of(3)
+    said = [live.push(x=frame)["o"].final.to_arrow() for frame in frames]
+    said.append(live.advance(10_000)["o"].final.to_arrow())
+    live.advance(20_000)
+    (part,) = live._engine.parts
+    assert isinstance(part, PromptKeyedPart)
+    assert part.state.held_rows() == {"x": 0}
+    rows = KEYS + PUSHES * ROWS
+    assert sum(planned) <= rows + 2 * len(frames), "the row that waits is planned twice"
+    expected = query.run(x=pa.concat_tables(frames))["o"].to_arrow()
+    order = [("k", "ascending"), ("start", "ascending")]
+    found = pa.concat_tables(said).sort_by(order)
+    assert found.equals(expected.combine_chunks())

@@ -100,7 +100,7 @@ def test_a_state_that_is_none_is_named() -> None:
         query.live(resume=saved[:4])
     newer = bytearray(saved)
     newer[8] += 1
-    with pytest.raises(tilt.TiltError, match="version 4 of the format"):
+    with pytest.raises(tilt.TiltError, match="version 5 of the format"):
         query.live(resume=bytes(newer))
     other = tilt.parse("input x : f64 time ts point\n~o[t] = ~x[t] + 1\noutput ~o")
     with pytest.raises(tilt.TiltError, match="the state is of another query"):

@@ -85,6 +85,20 @@ class KeyedState:
                 _, count, *_ = self._touch(len(codes), count, codes, distinct, slots)
         return distinct[:count]
 
+    def retire(self, retired: Mapping[str, I64Array], touched: I64Array) -> None:
+        """Have outputs forget keys, but for those that are touched.
+
+        Rows of keys of which nothing may come are dropped.
+        """
+        count = len(touched)
+        for name, codes in retired.items():
+            others = self.list_once([touched, codes])[count:]
+            self.outputs[name].forget(others)
+            for output in self.outputs.values():
+                others = others[output.select_dead(others)]
+            for held in self.held.values():
+                held.store.drop(others)
+
     def _find_slots(self) -> I64Array:
         """Find the array that has an entry for each code."""
         if len(self._slots) < len(self.keys):
@@ -422,14 +436,22 @@ def receive(rows: Mapping[str, Rows], state: KeyedState) -> dict[str, SnapshotBu
 def _take_touched(ranges: Mapping[str, OutputRange], state: KeyedState) -> I64Array:
     """Take the keys with new rows, and those that are due to be computed, once."""
     codes: list[I64Array] = []
+    retired: dict[str, I64Array] = {}
     for held in state.held.values():
         codes += held.list_touched()
     for name, range_ in ranges.items():
         progress = state.outputs[name]
-        codes.append(
-            progress.live() if range_.final else progress.take_due(range_.high)
-        )
-    return state.list_once(codes)
+        if range_.final:
+            codes.append(progress.live())
+            continue
+        due, over = progress.take_due(range_.high)
+        codes.append(due)
+        if len(over):
+            retired[name] = over
+    touched = state.list_once(codes)
+    if retired:
+        state.retire(retired, touched)
+    return touched
 
 
 def _buffers(rows: Mapping[str, RowsByKey]) -> dict[str, SnapshotBuffer]:

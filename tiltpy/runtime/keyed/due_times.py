@@ -45,6 +45,10 @@ class DueTimes:
         self._listed = self._listed_times = np.zeros(0, np.int64)
         self._limit = -ENDLESS
 
+    def look_up(self, codes: I64Array) -> Times:
+        """Look up when some keys are due."""
+        return self._times[codes]
+
     def set(self, codes: I64Array, times: Times) -> None:
         """Settle when some keys are due, each of which is named once."""
         self._times[codes] = times

@@ -92,8 +92,9 @@ of all, the greatest one that is no hold, and the greatest start. Times are `LAT
 class TakenRows:
     """All rows of some keys, and their `EDGES`, each as `... of` the input.
 
-    `heads` are those of the rows that came. All that came so far may be `points`. The
-    layout as intervals, and whether ends are in order, may be known.
+    `heads` are those of the rows that came. All that came so far may be `points`; the
+    stamp of each is `before` ticks behind its start. The layout as intervals, and
+    whether ends are in order, may be known.
     """
 
     rows: KeyedSnapshots
@@ -101,6 +102,7 @@ class TakenRows:
     heads: Heads
     settled: Times
     points: bool
+    before: int
     layout: tuple[TimeLayout, bool] | None
 
 
@@ -218,7 +220,8 @@ class HeldRows:
         self._fresh, self._heads = [], []
         columns = Columns(edges, NO_TRUTHS, self._places)
         settled = edges[EDGES.index("settled")]
-        return TakenRows(rows, columns, heads, settled, self.points, known)
+        before, points = self.before, self.points
+        return TakenRows(rows, columns, heads, settled, points, before, known)
 
     def _list_ended(self) -> Iterator[tuple[I64Array, UngroupedRows]]:
         """List the batches that came whose rows have ends, and are not grouped."""

@@ -9,7 +9,7 @@ domain once its rows are out of reach, a key needs nothing any more.
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -47,7 +47,7 @@ from tiltpy.runtime.keyed.held_rows import TakenRows
 from tiltpy.runtime.keyed.join import join_by_key, no_rows
 from tiltpy.runtime.keyed.row_store import make_store
 from tiltpy.runtime.keyed.snapshots import KeyedSnapshots
-from tiltpy.types import ALL_FUTURE, ENDLESS, Boundary, last_rows
+from tiltpy.types import ALL_FUTURE, ENDLESS, MAX_TIME, Boundary, last_rows
 
 
 @record(frozen=True, slots=True, eq=False)
@@ -75,7 +75,7 @@ class KeyChanges:
     `high`: how far each was computed, `ends`: where its domain ends so far, `limit`:
     where the clock is. `in_reach`: a cell behind that sees a row. `goes_on`: its last
     snapshot does, behind its domain; `is_open`: that may. `is_wanted`: something was
-    computed. `settled` and `next_change` are those of its plan.
+    computed. `settled`, `newest` and `next_change` are those of its plan.
     """
 
     high: Times
@@ -86,6 +86,7 @@ class KeyChanges:
     is_open: BoolArray
     is_wanted: BoolArray
     settled: Times
+    newest: Times | None
     next_change: Times | None
 
 
@@ -124,6 +125,8 @@ class KeyProgress:
         self.lasts = any(back.is_unbounded or back.rows for back in backs)
         self.lasts |= bool(self.awaited)
         """Whether a row of a key may matter to all later cells."""
+        self.retires = False
+        """Whether a key needs no rows, and makes none, once its rows have settled."""
         back = ALL_FUTURE if self.lasts else max(back.ticks for back in backs)
         self.tail = back + rounding + 2 * definition.tdom.precision
         """Ticks behind its last edge from which on no cell sees a row."""
@@ -191,13 +194,30 @@ class KeyProgress:
         self._first[codes] = np.minimum(self._first[codes], firsts)
         self._last[codes] = np.maximum(self._last[codes], lasts)
 
-    def take_due(self, time: int) -> I64Array:
-        """Take the keys to compute once the clock shows a time: `plan` is for them."""
-        return self._due.take(time)
+    def take_due(self, time: int) -> tuple[I64Array, I64Array]:
+        """Take the keys to compute once the clock shows a time: `plan` is for them.
+
+        Then those that need no rows from then on, and of which there is nothing else to
+        compute: `forget` is for them, if no rows of theirs came.
+        """
+        codes = self._due.take(time)
+        if not self.retires or not len(codes):
+            return codes, codes[:0]
+        is_over = self._due.look_up(codes) > EARLIEST
+        return codes[~is_over], codes[is_over]
+
+    def forget(self, codes: I64Array) -> None:
+        """Note that nothing will come of some keys, before other rows of theirs."""
+        self._live[codes] = False
+        self._due.set(codes, np.full(len(codes), NEVER))
 
     def live(self) -> I64Array:
         """List the keys of which anything may come."""
         return np.flatnonzero(self._live)
+
+    def select_dead(self, codes: I64Array) -> BoolArray:
+        """Tell of which keys nothing may come."""
+        return ~self._live[codes]
 
     def find_least_done(self) -> int:
         """Find up to when all keys are done of which anything may come."""
@@ -228,6 +248,7 @@ class KeyProgress:
             rows = taken[name].rows
             operands[f"starts of {name}"] = WholeTimes(rows.starts)
             operands[f"ends of {name}"] = WholeTimes(rows.ends)
+            operands[f"before of {name}"] = taken[name].before
         others = [name for name in self.others if name in bounds]
         for name in others:
             low, high = bounds[name]
@@ -303,6 +324,8 @@ class KeyProgress:
         # A domain from before all time would make each key a run of its own.
         domain = choose(wanted, start, 0), choose(wanted, end, 0)
         results |= self._find_cells(domain, wanted, most(begin, start), until)
+        if self.retires:
+            results["newest"] = reduce(most, map(partial(_stamp, operands), self.keyed))
         change = self.find_next_change(operands) if moves else None
         return results if change is None else {**results, "next change": change}
 
@@ -490,6 +513,7 @@ class KeyProgress:
             is_open,
             is_wanted,
             operands["settled"],
+            operands.get("newest"),
             operands.get("next change"),
         )
         dead = ~in_reach & ~goes_on & ~is_open & self.traits.sparse
@@ -546,3 +570,9 @@ class KeyProgress:
         if self.finished or name not in self.reach:
             return 0
         return last_rows(name, self.reach, self.resumed_reach or {})
+
+
+def _stamp(operands: Operands, name: str) -> Any:
+    """Find the greatest stamp of the rows of keys, of an input; early without rows."""
+    newest = most(operands[f"newest of {name}"], EARLIEST + MAX_TIME)
+    return newest + operands[f"before of {name}"]

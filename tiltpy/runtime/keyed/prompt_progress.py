@@ -22,6 +22,17 @@ from tiltpy.runtime.keyed.key_progress import KeyChanges, KeyProgress
 class PromptProgress(KeyProgress):
     """The progress of an output as far as the clock; one that awaits no rows."""
 
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        is_of_rows = self.definition.tdom.rows is not None and self.root is None
+        self.retires = (
+            is_of_rows
+            and self.traits.sparse
+            and not self.lasts
+            and self.end is None
+            and self.resumed_reach is None
+        )
+
     @property
     def _looks_behind(self) -> bool:
         """Return whether a cell more tells whether a last snapshot goes on.
@@ -51,7 +62,7 @@ class PromptProgress(KeyProgress):
         What begins at the clock is open as soon as that goes on.
         """
         shifts = self.traits.shifts
-        if shifts is None or self.awaited:
+        if shifts is None or self.awaited or self.retires:
             return None
         change: Any = NEVER
         for shift in shifts:
@@ -69,6 +80,9 @@ class PromptProgress(KeyProgress):
         if there is none without rows.
         """
         traits, in_reach = self.traits, changes.in_reach
+        if changes.newest is not None:
+            later = choose(in_reach, changes.settled, NEVER)
+            return choose(changes.newest <= changes.high, later, EARLIEST)
         busy = in_reach | (not traits.sparse)
         if traits.steady:
             busy = changes.high < changes.settled

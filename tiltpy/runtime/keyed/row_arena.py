@@ -86,13 +86,17 @@ class RowArena:
     def take(self, codes: I64Array) -> KeyedSnapshots:
         """Take the rows of some keys out, in the order of the codes."""
         rows = self.select(codes)
-        count = len(rows.starts)
+        self.drop(codes)
+        return rows
+
+    def drop(self, codes: I64Array) -> None:
+        """Forget the rows of some keys."""
+        count = int(self._count[codes].sum())
         if count:
             self._count[codes] = 0
             self._live -= count
             if not self._live:
                 self._used = 0
-        return rows
 
     def join(
         self,

@@ -84,6 +84,11 @@ class RowStore:
     def take(self, codes: I64Array) -> KeyedSnapshots:
         """Take the rows of some keys out, in the order of the codes."""
         rows = self.select(codes)
+        self.drop(codes)
+        return rows
+
+    def drop(self, codes: I64Array) -> None:
+        """Forget the rows of some keys."""
         numbers = self._segment_of[codes]
         for segment in self._segments:
             segment.left -= int((numbers == segment.number).sum())
@@ -91,7 +96,6 @@ class RowStore:
         self._segments = [
             self._without_gaps(segment) for segment in self._segments if segment.left
         ]
-        return rows
 
     def put(self, codes: I64Array, rows: KeyedSnapshots) -> None:
         """Put rows there; none of their keys has any yet."""

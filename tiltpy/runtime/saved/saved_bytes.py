@@ -27,7 +27,7 @@ from tiltpy.runtime.arrivals.live_source import Counts
 from tiltpy.runtime.keyed.snapshots import KeyedSnapshots
 
 MAGIC = b"tiltlive"
-VERSION = 3
+VERSION = 4
 """The version of the format, and of what a session puts into it."""
 HEAD = Layout("<8sQQ")
 DIGEST = 32
