@@ -85,17 +85,22 @@ class KeyedState:
                 _, count, *_ = self._touch(len(codes), count, codes, distinct, slots)
         return distinct[:count]
 
-    def retire(self, retired: Mapping[str, I64Array], touched: I64Array) -> None:
+    def retire(
+        self,
+        retired: Mapping[str, I64Array],
+        touched: I64Array,
+        ranges: Mapping[str, OutputRange],
+    ) -> None:
         """Have outputs forget keys, but for those that are touched.
 
-        Rows of keys of which nothing may come are dropped.
+        Rows of keys that no output needs are dropped.
         """
         count = len(touched)
         for name, codes in retired.items():
             others = self.list_once([touched, codes])[count:]
-            self.outputs[name].forget(others)
+            self.outputs[name].forget(others, ranges[name].high)
             for output in self.outputs.values():
-                others = others[output.select_dead(others)]
+                others = others[output.needs_no_rows(others)]
             for held in self.held.values():
                 held.store.drop(others)
 
@@ -450,7 +455,7 @@ def _take_touched(ranges: Mapping[str, OutputRange], state: KeyedState) -> I64Ar
             retired[name] = over
     touched = state.list_once(codes)
     if retired:
-        state.retire(retired, touched)
+        state.retire(retired, touched, ranges)
     return touched
 
 

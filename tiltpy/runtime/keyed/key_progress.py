@@ -126,7 +126,7 @@ class KeyProgress:
         self.lasts |= bool(self.awaited)
         """Whether a row of a key may matter to all later cells."""
         self.retires = False
-        """Whether a key needs no rows, and makes none, once its rows have settled."""
+        """Whether it is known of which keys only their rows are left, until they settle."""
         back = ALL_FUTURE if self.lasts else max(back.ticks for back in backs)
         self.tail = back + rounding + 2 * definition.tdom.precision
         """Ticks behind its last edge from which on no cell sees a row."""
@@ -134,7 +134,7 @@ class KeyProgress:
         self._first, self._last, self._done = none, none, none
         self._due = DueTimes()
         self._formulas = ColumnFormulas()
-        self._live = self._has_states = none.astype(np.bool_)
+        self._live = self._has_states = self._over = none.astype(np.bool_)
         self._list_tables()
 
     def grow(self, codes: int) -> None:
@@ -151,6 +151,7 @@ class KeyProgress:
             self._has_states = np.concatenate(
                 [self._has_states, np.zeros(room, np.bool_)]
             )
+            self._over = np.concatenate([self._over, np.zeros(room, np.bool_)])
             self._list_tables()
 
     def _list_tables(self) -> None:
@@ -167,13 +168,18 @@ class KeyProgress:
             "live": self._work_tables["live"],
             "has states": Table(self._has_states),
         }
+        if self.retires:
+            self._next_tables["over"] = Table(self._over)
 
     def save(self) -> dict[str, object]:
         """Make what `restore` takes, between two evaluations."""
         arrays = self._first, self._last, self._done, self._due.save()
         return {
             "arrays": arrays,
-            "flags": [each.view(np.uint8) for each in (self._live, self._has_states)],
+            "flags": [
+                each.view(np.uint8)
+                for each in (self._live, self._has_states, self._over)
+            ],
             "open": self.open.save(),
             "clock": self.clock,
             "finished": self.finished,
@@ -183,8 +189,9 @@ class KeyProgress:
         """Take over the progress of keys, whose codes there is room for."""
         self._first, self._last, self._done, due = saved["arrays"]
         self._due.restore(due)
-        live, has_states = saved["flags"]
+        live, has_states, over = saved["flags"]
         self._live, self._has_states = live.view(np.bool_), has_states.view(np.bool_)
+        self._over = over.view(np.bool_)
         self._list_tables()
         self.open.restore(saved["open"])
         self.clock, self.finished = saved["clock"], saved["finished"]
@@ -197,27 +204,35 @@ class KeyProgress:
     def take_due(self, time: int) -> tuple[I64Array, I64Array]:
         """Take the keys to compute once the clock shows a time: `plan` is for them.
 
-        Then those that need no rows from then on, and of which there is nothing else to
-        compute: `forget` is for them, if no rows of theirs came.
+        Then those whose rows have settled, of which there is nothing else to compute:
+        `forget` is for them, if no rows of theirs came.
         """
         codes = self._due.take(time)
         if not self.retires or not len(codes):
             return codes, codes[:0]
-        is_over = self._due.look_up(codes) > EARLIEST
+        is_over = self._over[codes]
         return codes[~is_over], codes[is_over]
 
-    def forget(self, codes: I64Array) -> None:
-        """Note that nothing will come of some keys, before other rows of theirs."""
-        self._live[codes] = False
+    def forget(self, codes: I64Array, time: int) -> None:
+        """Note that nothing changes for some keys any more before they have other rows.
+
+        That is so at the time that the clock shows.
+        """
+        self._done[codes] = time
+        if self.traits.sparse:
+            self._live[codes] = False
         self._due.set(codes, np.full(len(codes), NEVER))
 
     def live(self) -> I64Array:
         """List the keys of which anything may come."""
         return np.flatnonzero(self._live)
 
-    def select_dead(self, codes: I64Array) -> BoolArray:
-        """Tell of which keys nothing may come."""
-        return ~self._live[codes]
+    def needs_no_rows(self, codes: I64Array) -> BoolArray:
+        """Tell which keys need none of the rows that they had."""
+        is_dead = ~self._live[codes]
+        return (
+            is_dead | (self._due.look_up(codes) == NEVER) if self.retires else is_dead
+        )
 
     def find_least_done(self) -> int:
         """Find up to when all keys are done of which anything may come."""
@@ -324,7 +339,7 @@ class KeyProgress:
         # A domain from before all time would make each key a run of its own.
         domain = choose(wanted, start, 0), choose(wanted, end, 0)
         results |= self._find_cells(domain, wanted, most(begin, start), until)
-        if self.retires:
+        if self.retires and self.definition.tdom.rows is not None:
             results["newest"] = reduce(most, map(partial(_stamp, operands), self.keyed))
         change = self.find_next_change(operands) if moves else None
         return results if change is None else {**results, "next change": change}
@@ -529,6 +544,8 @@ class KeyProgress:
             "has states": has_states,
             "due": least(due, operands["latest"]) if "latest" in operands else due,
         }
+        if self.retires:
+            results["over"] = live & self.find_over(changes)
         reached = floor_to(self.definition.tdom, done)
         for name in self.keyed:
             back = self._look_back(name, has_states, points=name in points)
@@ -546,6 +563,10 @@ class KeyProgress:
             resumed = self.resumed_reach[name].back.ticks
             back = choose(has_states, resumed, back)
         return back + precision + self.rounding
+
+    def find_over(self, changes: KeyChanges) -> BoolArray:
+        """Find whether nothing changes for a key once its rows have settled."""
+        raise NotImplementedError
 
     def find_due(self, changes: KeyChanges) -> Times | int:
         """Find when a key is to be computed again."""

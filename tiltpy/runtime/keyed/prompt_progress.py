@@ -10,7 +10,7 @@ costs the keys of its rows, not all that have rows in reach.
 
 from typing import Any
 
-from tiltpy.runtime.arrays.dtypes import Times
+from tiltpy.runtime.arrays.dtypes import BoolArray, Times
 from tiltpy.runtime.execution.call_numbers import choose, end_cells, least, least_since
 from tiltpy.runtime.execution.column_formulas import Operands
 from tiltpy.runtime.execution.key_domains import EARLIEST
@@ -24,14 +24,13 @@ class PromptProgress(KeyProgress):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        is_of_rows = self.definition.tdom.rows is not None and self.root is None
-        self.retires = (
-            is_of_rows
-            and self.traits.sparse
-            and not self.lasts
-            and self.end is None
-            and self.resumed_reach is None
-        )
+        traits = self.traits
+        tells_changes = traits.steady and traits.shifts is not None
+        if self.definition.tdom.rows is not None:
+            tells_changes = traits.sparse and self.root is None
+        is_bounded = not self.lasts and self.resumed_reach is None
+        self.retires = tells_changes and is_bounded and self.end is None
+        self._list_tables()
 
     @property
     def _looks_behind(self) -> bool:
@@ -62,7 +61,8 @@ class PromptProgress(KeyProgress):
         What begins at the clock is open as soon as that goes on.
         """
         shifts = self.traits.shifts
-        if shifts is None or self.awaited or self.retires:
+        is_of_rows = self.definition.tdom.rows is not None
+        if shifts is None or self.awaited or (self.retires and is_of_rows):
             return None
         change: Any = NEVER
         for shift in shifts:
@@ -92,3 +92,16 @@ class PromptProgress(KeyProgress):
         later = least(changes.next_change, changes.settled)
         later = choose(changes.is_wanted & ~ends, later, EARLIEST)
         return choose(busy | ends, later, NEVER)
+
+    def find_over(self, changes: KeyChanges) -> BoolArray:
+        """Find whether nothing changes for a key any more once its rows have settled.
+
+        A last snapshot ends then, if there is none without rows: that is a change.
+        """
+        if changes.newest is not None:
+            return changes.newest <= changes.high
+        if changes.next_change is None:  # the clock stood still
+            return changes.is_wanted & False
+        stays = changes.is_wanted & (changes.next_change >= NEVER)
+        ends = (changes.is_open | changes.goes_on) & self.traits.sparse
+        return stays & ~ends
