@@ -137,8 +137,9 @@ many, of which none is left. Then what is written in two arrays of columns. For 
 key: its first row among those of all keys, and how many it has; the first start and the
 greatest end of those that came; the greatest end of all, the greatest one that is no
 hold, and the greatest start. For each row, in the order of the keys: its number, start
-and end. Then how many rows all keys have; and where it is written whether a row starts,
-and whether one ends, before the one before it ends.
+and end. Then how many rows the latter have room for: if that is no more than came, keys
+have none; and where it is written whether a row starts, and whether one ends, before
+the one before it ends, and how many rows all keys have.
 """
 KEEP_ROWS = Routine("rows needed by key")
 """Rows of keys that end behind a horizon, and the last ones that start before it.

@@ -24,6 +24,7 @@ from tiltpy.loops.build import (
 )
 from tiltpy.loops.nodes import (
     Assign,
+    Branch,
     For,
     LExpr,
     LoopKernel,
@@ -89,7 +90,7 @@ def build_join() -> LoopKernel:
         Store(edges, counts, add(load(edges, counts), i64(1))),
     )
     later = load(codes, least(add(KEY, i64(AHEAD)), sub(keys, i64(1))))
-    list_held = (
+    look_up: tuple[Stmt, ...] = (
         Assign(CODE, later),
         Prefetch(held_firsts, CODE),
         Prefetch(held_counts, CODE),
@@ -97,6 +98,10 @@ def build_join() -> LoopKernel:
         Assign(FIRST, load(held_firsts, CODE)),
         Assign(COUNT, load(held_counts, CODE)),
         Store(held_counts, CODE, i64(0)),
+    )
+    nothing = Assign(FIRST, i64(0)), Assign(COUNT, i64(0))
+    list_held = (
+        Branch(lt(came, total), look_up, nothing),
         Store(edges, begins, FILLED),
         For(ITEM, i64(0), COUNT, put(add(FIRST, ITEM), add(FILLED, ITEM))),
         Assign(FILLED, add(FILLED, COUNT)),
@@ -136,6 +141,7 @@ def build_join() -> LoopKernel:
         For(KEY, i64(0), keys, look),
         Store(facts, i64(0), OVERLAP),
         Store(facts, i64(1), DISORDER),
+        Store(facts, i64(2), FILLED),
     )
 
 

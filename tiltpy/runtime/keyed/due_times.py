@@ -23,35 +23,36 @@ class DueTimes:
     """The time at which each key is due, `NEVER` of one that is not."""
 
     def __init__(self) -> None:
-        self._times = np.zeros(0, np.int64)
+        self.times = np.zeros(0, np.int64)
+        """Those of all keys, by code."""
         self._listed = self._listed_times = np.zeros(0, np.int64)
         """The codes of all keys that are due up to `_limit`, and when they were."""
         self._limit = -ENDLESS
 
     def grow(self, codes: int) -> None:
         """Make room for the codes below a number, of which none is due."""
-        missing = codes - len(self._times)
+        missing = codes - len(self.times)
         if missing > 0:
-            room = max(missing, len(self._times))
-            self._times = np.concatenate([self._times, np.full(room, NEVER)])
+            room = max(missing, len(self.times))
+            self.times = np.concatenate([self.times, np.full(room, NEVER)])
 
     def save(self) -> Times:
         """Make what `restore` takes."""
-        return self._times
+        return self.times
 
     def restore(self, times: Times) -> None:
         """Take over the times of all keys."""
-        self._times = times
+        self.times = times
         self._listed = self._listed_times = np.zeros(0, np.int64)
         self._limit = -ENDLESS
 
-    def look_up(self, codes: I64Array) -> Times:
-        """Look up when some keys are due."""
-        return self._times[codes]
-
     def set(self, codes: I64Array, times: Times) -> None:
         """Settle when some keys are due, each of which is named once."""
-        self._times[codes] = times
+        self.times[codes] = times
+        self.list_near(codes, times)
+
+    def list_near(self, codes: I64Array, times: Times) -> None:
+        """List keys that are due soon, of those whose times were settled."""
         near = times <= self._limit
         if is_any(near):
             self._listed = np.concatenate([self._listed, codes[near]])
@@ -71,7 +72,7 @@ class DueTimes:
         others = ~is_due
         self._listed = self._listed[others]
         self._listed_times = self._listed_times[others]
-        return codes[self._times[codes] <= time]
+        return codes[self.times[codes] <= time]
 
     def _look_through(self, time: int) -> None:
         """List the keys apart that are due soonest, all that are due at `time` too.
@@ -79,8 +80,8 @@ class DueTimes:
         Of many that are due together, none if that is later: they would all be looked
         through until then.
         """
-        some = (self._times < NEVER).nonzero()[0]
-        times, most = self._times[some], self._most_listed
+        some = (self.times < NEVER).nonzero()[0]
+        times, most = self.times[some], self._most_listed
         limit = NEVER - 1
         if len(some) > most:
             limit = int(np.partition(times, most)[most])
@@ -93,4 +94,4 @@ class DueTimes:
     @property
     def _most_listed(self) -> int:
         """The keys that are listed apart at most, but for twice as many by and by."""
-        return max(LEAST_LISTED, len(self._times) // SHARE)
+        return max(LEAST_LISTED, len(self.times) // SHARE)

@@ -126,7 +126,7 @@ class KeyProgress:
         self.lasts |= bool(self.awaited)
         """Whether a row of a key may matter to all later cells."""
         self.retires = False
-        """Whether it is known of which keys only their rows are left, until they settle."""
+        """Whether it is known which keys have nothing to come but that rows settle."""
         back = ALL_FUTURE if self.lasts else max(back.ticks for back in backs)
         self.tail = back + rounding + 2 * definition.tdom.precision
         """Ticks behind its last edge from which on no cell sees a row."""
@@ -152,6 +152,7 @@ class KeyProgress:
                 [self._has_states, np.zeros(room, np.bool_)]
             )
             self._over = np.concatenate([self._over, np.zeros(room, np.bool_)])
+        if missing > 0 or self._next_tables["due"].array is not self._due.times:
             self._list_tables()
 
     def _list_tables(self) -> None:
@@ -166,8 +167,10 @@ class KeyProgress:
             "first": self._work_tables["first"],
             "done": self._work_tables["done"],
             "live": self._work_tables["live"],
-            "has states": Table(self._has_states),
+            "due": Table(self._due.times),
         }
+        if self.resumed_reach is not None:
+            self._next_tables["has states"] = Table(self._has_states)
         if self.retires:
             self._next_tables["over"] = Table(self._over)
 
@@ -230,9 +233,7 @@ class KeyProgress:
     def needs_no_rows(self, codes: I64Array) -> BoolArray:
         """Tell which keys need none of the rows that they had."""
         is_dead = ~self._live[codes]
-        return (
-            is_dead | (self._due.look_up(codes) == NEVER) if self.retires else is_dead
-        )
+        return is_dead | (self._due.times[codes] == NEVER) if self.retires else is_dead
 
     def find_least_done(self) -> int:
         """Find up to when all keys are done of which anything may come."""
@@ -334,7 +335,9 @@ class KeyProgress:
             for name, ticks in self.awaited.items():  # a stamp follows its row's start
                 until = least(operands[f"newest of {name}"] + 1 - ticks, until)
             end = ENDLESS if self.end is None else self.end
-        results |= {"done": begin, "live": born, "ends": ends}
+        if final:  # else they follow from what is made
+            results |= {"done": begin, "live": born}
+        results["ends"] = ends
         results |= {"settled": settled, "unseen": unseen}
         # A domain from before all time would make each key a run of its own.
         domain = choose(wanted, start, 0), choose(wanted, end, 0)
@@ -506,7 +509,7 @@ class KeyProgress:
         found = self._formulas.compute(
             form, find_next, operands, plan.codes, [plan.columns]
         )
-        self._due.set(plan.codes, found["due"])
+        self._due.list_near(plan.codes, found["new due"])
         return found
 
     def find_next(self, points: Collection[str], operands: Operands) -> Operands:
@@ -536,14 +539,12 @@ class KeyProgress:
         due = choose(live, self.find_due(changes), NEVER)
         # Other rows of a key may come before those that begin behind the clock.
         done = least(least(high, ends), operands["clock"])
-        some = operands["first cell"] <= operands["last cell"]
-        has_states = operands["has states"] | some
-        results = {
-            "done": done,
-            "live": live,
-            "has states": has_states,
-            "due": least(due, operands["latest"]) if "latest" in operands else due,
-        }
+        due = least(due, operands["latest"]) if "latest" in operands else due
+        results = {"done": done, "live": live, "due": due, "new due": due}
+        has_states: Any = False
+        if self.resumed_reach is not None:
+            some = operands["first cell"] <= operands["last cell"]
+            results["has states"] = has_states = operands["has states"] | some
         if self.retires:
             results["over"] = live & self.find_over(changes)
         reached = floor_to(self.definition.tdom, done)

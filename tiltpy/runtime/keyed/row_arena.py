@@ -112,11 +112,11 @@ class RowArena:
         layout as intervals, and whether their ends are in order.
         """
         count = sum(len(rows) for _, rows in came)
-        held = int(self._count[codes].sum())
+        # To count the rows of the keys takes longer than a few rows too many.
+        held = self._live if self._live <= count else int(self._count[codes].sum())
         self._append(came, count)
         joined = np.empty((3, held + count), np.int64)
-        numbers, starts, ends = joined
-        facts = np.empty(2, np.int64)
+        facts = np.empty(3, np.int64)
         of_rows = [each for each, _ in came] or [codes[:0]]
         of_row = of_rows[0] if len(of_rows) == 1 else np.concatenate(of_rows)
         self._join(
@@ -124,7 +124,9 @@ class RowArena:
             *(codes, of_row, keys_of, *self._times, self._first, self._count),
             *(edges, joined, held + count, facts),
         )
-        self._live -= held
+        overlaps, is_out_of_order, total = facts.tolist()
+        numbers, starts, ends = joined[:, :total]
+        self._live -= total - count
         if not self._live:
             self._used = 0
         payload = []
@@ -132,7 +134,6 @@ class RowArena:
             nulls = None if valid is None else pack_validity(valid[numbers])
             payload.append(Column(values[numbers], nulls))
         rows = KeyedSnapshots(starts, ends, tuple(payload), edges[1])
-        overlaps, is_out_of_order = facts.tolist()
         return rows, OVERLAPPING if overlaps else INTERVALS, not is_out_of_order
 
     def _append(
