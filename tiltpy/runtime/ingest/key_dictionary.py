@@ -10,7 +10,6 @@ from operator import ne
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrow.value_codes import NumberCodes, make_codes
@@ -75,7 +74,7 @@ class KeyDictionary:
         late = LateColumns(self.types, len(codes), decode)
         return codes, Keys(self.names, None, late)
 
-    def _find_order(self, codes: I64Array) -> NDArray[np.integer]:
+    def _find_order(self, codes: I64Array) -> I64Array:
         """Find the order of distinct codes by their keys: null comes first."""
         ranks: list[I64Array] = []
         both = zip(self._columns, self._split(codes), strict=True)
