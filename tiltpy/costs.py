@@ -54,7 +54,6 @@ class RunCosts(_Thresholds):
     linear_call_rows: int = 1 << 15
     """Rows for one call where all loops of the kernel are linear: it takes half a
     millisecond, which no worker would make shorter (pushes of 5,000 rows)."""
-
     # Chunks: a call costs up to 100 us, a chunk has about a millisecond of work
 
     chunk_work: int = 1 << 21
@@ -243,6 +242,9 @@ class SpanCosts(_Thresholds):
     apart_rows: int = 1 << 17
     """Rows of a batch from which on it is read by itself: joining it with others costs
     a copy, reading it a fifth of a millisecond (pieces)."""
+    grouped_rows: int = 1 << 16
+    """Rows of batches that are joined before they are copied behind others, at most: to
+    copy them twice in the caches takes less than to look at each (pieces)."""
     shown_rows: int = 1 << 10
     """Rows of a batch that come before the others, beside as many as are held."""
     shown_share: int = 4

@@ -120,7 +120,7 @@ def test_large_pieces_are_not_copied(
         large = self._large
         show(self)
         if large is not None:
-            values = self._rows.columns[0].values
+            values = self._held.rows.columns[0].values
             shown.append(np.shares_memory(values, large.columns[0].values))
 
     show = InputBuffer._show_more

@@ -243,9 +243,11 @@ class LiveSource:
         taken, self._settled_rows = self._settled_rows, []
         return AcceptedRows(self._reader, taken)
 
-    def pull(self, rows: int = 0) -> Sequence[InputRows | UngroupedRows]:
+    def pull(
+        self, rows: int = 0, held: object = None
+    ) -> Sequence[InputRows | UngroupedRows]:
         """Hand out the rows that are settled and have not been handed out."""
-        del rows
+        del rows, held
         return self.lay_out(self.release())
 
     def lay_out(self, settled: list[TimedRows]) -> Sequence[InputRows | UngroupedRows]:

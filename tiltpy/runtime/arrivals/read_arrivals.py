@@ -15,11 +15,10 @@ from tiltpy.lifetimes import Interval
 from tiltpy.runtime.arrays.dtypes import I64Array, Steps, Times
 from tiltpy.runtime.arrays.snapshot_buffer import Column
 from tiltpy.runtime.arrays.steps import StepFinder
-from tiltpy.runtime.arrays.views import arrow_type, integers_of, plain_array
+from tiltpy.runtime.arrays.views import integers_of, plain_array
 from tiltpy.runtime.arrivals.arrival_store import ArrivalStore
 from tiltpy.runtime.arrivals.ingress_options import IngressOptions
 from tiltpy.runtime.arrivals.lateness import LatenessRule, LateRows
-from tiltpy.runtime.arrivals.plain_frames import PlainFrames
 from tiltpy.runtime.arrivals.plain_rows import PlainColumns, PlainRows, join_plain
 from tiltpy.runtime.arrivals.waiting_rows import TimedRows, list_plain
 from tiltpy.runtime.arrow.read_frame import flat_column, read_frame
@@ -29,6 +28,7 @@ from tiltpy.runtime.arrow.validation import check_table_column, group_paths
 from tiltpy.runtime.ingest.binding import InputBinding, complete_input
 from tiltpy.runtime.ingest.event_times import lay_out_events, read_times
 from tiltpy.runtime.ingest.payload import read_payload
+from tiltpy.runtime.ingest.plain_frames import PlainFrames, is_plain
 from tiltpy.runtime.ingest.read_input import InputRows, ingest, select_events
 from tiltpy.runtime.ingest.ungrouped_rows import UngroupedRows, is_listed, is_regular
 from tiltpy.types import Unit, columns
@@ -121,7 +121,7 @@ class ArrivalReader:
         self._times = len(times)
         self.names = [*times, *self.columns]
         self._settled = complete_input(self._in_ticks, self._binding)
-        self._is_plain = self._find_plain()
+        self._is_plain = is_plain(self.declared, self.choice, self.movable)
         self._is_direct = self._find_direct()
         self._plain_columns = self._list_plain_columns() if self._is_direct else None
         self._paths = group_paths(self.choice.paths)
@@ -139,21 +139,6 @@ class ArrivalReader:
             return None
         plain = PlainFrames(self.declared, self.choice, self._whole_schema, self.unit)
         return plain if plain.serves else None
-
-    def _find_plain(self) -> bool:
-        """Tell whether the types alone say that payloads are right, and rows events.
-
-        Not where columns break ties, or intervals must not overlap.
-        """
-        if self.declared.order or self.declared.cells:
-            return False
-        scalars = [scalar for _, scalar in columns(self.declared.type)]
-        return all(
-            len(path) == 1
-            and self.movable.field(path[0]).type == arrow_type(scalar)
-            and not (scalar.is_temporal or scalar.kind == "string")
-            for scalar, path in zip(scalars, self.choice.payload, strict=True)
-        )
 
     def _list_plain_columns(self) -> PlainColumns:
         """List the columns of rows whose payload is read when they come."""

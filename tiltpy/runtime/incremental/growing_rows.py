@@ -27,6 +27,8 @@ from tiltpy.runtime.incremental.stamped_rows import (
 )
 from tiltpy.types import ENDLESS, Type
 
+SHARE_KEPT = 8
+"""So many times as many rows that come make those that are held few."""
 _RANKS = {TimeLayout.SAMPLED: 0, **{each: 1 + n for n, each in enumerate(LOOSER)}}
 """Each layout holds where one of a lower rank does."""
 
@@ -118,6 +120,18 @@ class GrowingRows:
         self.take_written()
         return True
 
+    def reserve(self, count: int) -> bool:
+        """Have room for so many rows that will be written; False if none can be."""
+        is_sampled = self.rows.n > 1 and self.rows.layout is TimeLayout.SAMPLED
+        if self._length is None or is_sampled:
+            return False
+        for column in self.rows.columns:
+            if column.validity is not None or column.strings is not None:
+                return False
+        nullable = (False,) * len(self.rows.columns)
+        arrays = self._make_room(count, nullable, TimeLayout.INTERVALS)
+        return not arrays.has_bits
+
     def write(
         self, count: int, columns: Sequence[int]
     ) -> tuple[int, int, Steps] | None:
@@ -129,9 +143,11 @@ class GrowingRows:
         """
         arrays, length, held = self._arrays, self._length, self.rows
         before = held.n + self.waiting
-        if length is None or arrays is None or count >= SHARED_ROWS:
+        if length is None or arrays is None:
             return None
         if arrays.first + before + count > arrays.room:
+            if count >= SHARED_ROWS:
+                return None
             timed = TimeLayout.SAMPLED if arrays.times is None else TimeLayout.INTERVALS
             arrays = self._make_room(count, (False,) * len(held.columns), timed)
         if arrays.has_bits:
@@ -307,10 +323,22 @@ class GrowingRows:
         """
         arrays, total = self._arrays, self.rows.n + self.waiting + count
         if arrays is None or not arrays.can_take(total, nullable, kind):
+            if arrays is not None and SHARE_KEPT * (total - count) <= count:
+                arrays = None
+                self._set_apart()
             arrays = self._arrays = GrowingArrays.move(
                 self._all_rows(), count, nullable, kind, self.payload
             )
         return arrays
+
+    def _set_apart(self) -> None:
+        """Copy the rows, which are few, so that their memory may serve again."""
+        rows, held = self._all_rows(self._kind), self.rows
+        nullable = [column.validity is not None for column in rows.columns]
+        apart = GrowingArrays.move(rows, 0, nullable, rows.layout, self.payload)
+        layout = rows.layout, held.fifo
+        self._arrays = apart
+        self.rows = apart.view(held, held.n, layout, held.points, held.domain_end)
 
     def view_with(self, fresh: SnapshotBuffer) -> SnapshotBuffer:
         """View the rows with fresh ones behind them, until others are put there."""

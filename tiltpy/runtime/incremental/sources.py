@@ -25,6 +25,8 @@ from tiltpy.runtime.arrow.read_frame import flat_column, plain_type
 from tiltpy.runtime.arrow.select_columns import choose_columns
 from tiltpy.runtime.arrow.timestamps import TimeColumn, find_disorder, to_ticks
 from tiltpy.runtime.arrow.validation import check_columns, check_lengths
+from tiltpy.runtime.incremental.growing_rows import GrowingRows
+from tiltpy.runtime.incremental.plain_batches import PlainBatches, find_plain
 from tiltpy.runtime.ingest.batches import no_table, read_batches
 from tiltpy.runtime.ingest.binding import InputBinding, SampleTimes, complete_input
 from tiltpy.runtime.ingest.read_input import InputRows, ingest
@@ -63,8 +65,15 @@ class EventSource(Protocol):
     """No event that starts earlier will arrive."""
     ended: bool
 
-    def pull(self, rows: int) -> Sequence[InputRows | UngroupedRows | UnreadRows]:
-        """Read on, about `rows` rows at most; none come where they have to wait."""
+    def pull(
+        self, rows: int, held: GrowingRows | None = None
+    ) -> Sequence[InputRows | UngroupedRows | UnreadRows]:
+        """Read on, about `rows` rows at most; none come where they have to wait.
+
+        Instead rows may be written behind those `held`, and wait there: those that
+        start before the watermark count then, and all once the source has ended. The
+        rows that wait there come behind all others.
+        """
 
 
 def open_source(
@@ -109,8 +118,8 @@ class _SampleFeed:
             self._ahead.append(first)
             self.nothing = self._read(first[:0])
 
-    def pull(self, rows: int) -> list[InputRows]:
-        del rows  # an array at a time
+    def pull(self, rows: int, held: GrowingRows | None = None) -> list[InputRows]:
+        del rows, held  # an array at a time
         values = self._ahead.pop() if self._ahead else next(self._parts, None)
         if values is None:
             self.ended = True
@@ -165,7 +174,10 @@ class _RowSource:
         self.watermark = -MAX_TIME
         self.ended = False
         self._waiting: list[RowBatch] = []
-        self._ahead: RowBatch | None = None
+        """Rows of the last stamp, and others whose cell is not complete."""
+        self._behind: list[RowBatch] = []
+        """The last batches of those written behind rows that are held: some wait."""
+        self._ahead: list[RowBatch] = []
         scan = binding.frame
         if isinstance(scan, ParquetScan):
             schema = scan.schema
@@ -182,22 +194,89 @@ class _RowSource:
         # Not of its schema, for which pyarrow would import pandas.
         empty = pa.table([pa.nulls(0, kind) for kind in kinds], names=self.used)
         self.nothing = ingest(declared, replace(binding, frame=empty), unit=self._unit)
+        self._plain_batches = find_plain(declared, choice, empty.schema, self._unit)
 
     @property
     def _unit(self) -> Unit | None:
         return self.reading.unit
 
-    def pull(self, rows: int) -> Sequence[InputRows | UnreadRows]:
-        fresh = self._collect(rows)
+    def pull(
+        self, rows: int, held: GrowingRows | None = None
+    ) -> Sequence[InputRows | UnreadRows]:
+        fresh, plain = self._collect(rows), self._plain_batches
+        if held is not None and plain is not None:
+            came = self._copy_or_share(fresh, plain, held)
+            if came is not None:
+                return came
+            self._take_back(held)
+        for batch in fresh:
+            self._check(batch)
         if self.reading.unread:
             return self._hand_over(fresh)
         if not fresh:
             self.ended = True
             waiting, self._waiting = self._waiting, []
             return [self._read(waiting, _joined(waiting), None)]
+        return self._read_fresh(fresh)
+
+    def _copy_or_share(
+        self, fresh: list[RowBatch], plain: PlainBatches, held: GrowingRows
+    ) -> list[InputRows] | None:
+        """Read batches as they lie, up to the first that cannot be; None if none can.
+
+        A large one is the last of them.
+        """
+        if not fresh:
+            self.ended = not self._waiting
+            return [] if self.ended else None
+        batches = [*self._waiting, *fresh]
+        small = [b.table.num_rows for b in batches if not _is_large(b)]
+        if small and not held.reserve(sum(small)):
+            return None
+        done = 0
+        for several in _group(batches):
+            table = _joined(several)
+            assert table is not None
+            if _is_large(several[0]):
+                shared = plain.share(table, self.watermark)
+                if shared is not None:
+                    rest = several[0].slice(shared.rest, table.num_rows)
+                    self._waiting, self._behind = [rest], []
+                    self.watermark = shared.last
+                    return [InputRows(shared.buffer, self.nothing.stamps)]
+                last = None
+            else:
+                last = plain.write(table, held, self.watermark)
+            if last is None:
+                break
+            done += len(several)
+            self.watermark = last
+            self._note_waiting(held.count_waiting(last), several, table.num_rows)
+        if not done:
+            return None
+        self._waiting, self._ahead = [], [*batches[done:], *self._ahead]
+        return []
+
+    def _note_waiting(self, rows: int, batches: list[RowBatch], count: int) -> None:
+        """Note the last batches that were written, some rows of which wait."""
+        self._check_waiting(rows)
+        if rows <= count:
+            self._behind.clear()
+        self._behind += batches
+
+    def _take_back(self, held: GrowingRows) -> None:
+        """Have the rows wait here that wait behind those that are held."""
+        taken = held.take_waiting()
+        if taken is not None:
+            starts, _ = taken
+            count = sum(batch.table.num_rows for batch in self._behind)
+            self._waiting = _from_row(self._behind, count - len(starts))
+        self._behind = []
+
+    def _read_fresh(self, fresh: list[RowBatch]) -> list[InputRows]:
+        """Read batches together with the rows that wait."""
         came: list[InputRows] = []
-        large = fresh[0].table.num_rows >= COSTS.apart_rows
-        if self._waiting and large and self.reading.grid is None:
+        if self._waiting and _is_large(fresh[0]) and self.reading.grid is None:
             next_stamp = self._stamp(fresh, self._times(fresh[0].table), 0)
             if next_stamp - self.below > self.watermark:
                 waiting, self._waiting = self._waiting, []
@@ -258,35 +337,39 @@ class _RowSource:
         """Collect small batches that are joined, or take a large one by itself."""
         collected: list[RowBatch] = []
         while rows > 0:
-            batch = self._ahead or next(self._batches, None)
-            self._ahead = None
+            batch = self._ahead.pop(0) if self._ahead else self._next_batch()
             if batch is None:
                 break
             count = batch.table.num_rows
-            if collected and count >= COSTS.apart_rows:
-                self._ahead = batch
+            if collected and _is_large(batch):
+                self._ahead.insert(0, batch)
                 break
             if count > rows + rows // 8:  # a few rows are not worth another batch
-                self._ahead = batch.slice(rows, count)
+                self._ahead.insert(0, batch.slice(rows, count))
                 batch = batch.slice(0, rows)
             if count:
-                collected.append(self._select(batch))
+                collected.append(batch)
             rows -= count
-            if count >= COSTS.apart_rows:
+            if _is_large(batch):
                 break
         return collected
 
-    def _select(self, batch: RowBatch) -> RowBatch:
-        """Select the columns that are used, and check them before they are joined."""
-        table = batch.table.select(self.used)
+    def _next_batch(self) -> RowBatch | None:
+        """Take the next batch, with the columns that are used."""
+        batch = next(self._batches, None)
+        if batch is None:
+            return None
+        return RowBatch(batch.table.select(self.used), batch.source, batch.first)
+
+    def _check(self, batch: RowBatch) -> None:
+        """Check the columns of a batch before they are joined."""
         try:
             if self._plain:
-                table.validate(full=True)  # in one call
-                return RowBatch(table, batch.source, batch.first)
+                batch.table.validate(full=True)  # in one call
+                return
         except pa.ArrowInvalid:
             pass  # it is said of a column
-        check_columns(self.declared.name, table, self.paths)
-        return RowBatch(table, batch.source, batch.first)
+        check_columns(self.declared.name, batch.table, self.paths)
 
     def _times(self, table: pa.Table) -> pa.Array:
         return flat_column(self.declared.name, table, self.time)
@@ -401,6 +484,26 @@ def time_range(declared: Input, column: str, reading: Reading) -> ScanRange:
     if held and declared.keys:
         low = None  # any row before may be the last one of its key
     return ScanRange(column, end, unit, lifetime.after, held=held, low=low)
+
+
+def _is_large(batch: RowBatch) -> bool:
+    """Tell whether a batch is read by itself."""
+    rows: int = batch.table.num_rows
+    return rows >= COSTS.apart_rows
+
+
+def _group(batches: list[RowBatch]) -> Iterator[list[RowBatch]]:
+    """Group batches that are so small that to join them costs less than each does."""
+    group: list[RowBatch] = []
+    rows = 0
+    for batch in batches:
+        rows += batch.table.num_rows
+        if group and rows > COSTS.grouped_rows:
+            yield group
+            group, rows = [], batch.table.num_rows
+        group.append(batch)
+    if group:
+        yield group
 
 
 def _joined(batches: list[RowBatch]) -> pa.Table | None:

@@ -14,8 +14,10 @@ from tiltpy.ir.nodes import Input, Query, TemporalExpr
 from tiltpy.runtime.arrays.pool import dtype_of
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.execution.time_domain import Request
-from tiltpy.runtime.incremental.concat import drop_before, gather
+from tiltpy.runtime.incremental.concat import gather
+from tiltpy.runtime.incremental.growing_rows import GrowingRows
 from tiltpy.runtime.incremental.sources import EventSource
+from tiltpy.runtime.incremental.stamped_rows import EventLength
 from tiltpy.runtime.ingest.read_input import InputRows
 from tiltpy.runtime.ingest.ungrouped_rows import UngroupedRows
 from tiltpy.runtime.ingest.unread_rows import UnreadRows, join_unread, split_unread
@@ -115,8 +117,12 @@ class InputBuffer(UnkeyedSource):
 
     def __init__(self, declared: Input, feed: EventSource, look: Look) -> None:
         super().__init__(declared, feed, look)
-        self._rows = SnapshotBuffer.empty(declared.type)
+        lifetime = feed.declared.lifetime
+        assert lifetime is not None
+        length = None if lifetime.columns else EventLength(lifetime)
+        self._held = GrowingRows(declared.type, length)
         self._fresh: list[SnapshotBuffer] = []
+        """Rows that came behind those that are held, in other memory."""
         self._large: SnapshotBuffer | None = None
         self._shown = 0
         """How many rows of the large piece have come, if there is one."""
@@ -139,15 +145,28 @@ class InputBuffer(UnkeyedSource):
         if self._large is not None:
             self._show_more()
             return 0
-        came = super().pull(size)
+        held = None if self._fresh else self._held
+        pulled = self.feed.pull(max(1, size // self.row_bytes), held)
+        came = self._settle() * self.row_bytes + sum(map(bytes_of, pulled))
+        self.receive(pulled)
         if self._fresh:
-            before = self._rows.n + sum(piece.n for piece in self._fresh[:-1])
+            before = self._held.rows.n + sum(piece.n for piece in self._fresh[:-1])
             shown = 2 * before + COSTS.shown_rows  # one span is mostly enough
             least = max(COSTS.apart_rows, 1 + COSTS.shown_share * shown)
             if before and self._fresh[-1].n >= least:
                 self._large, self._shown = self._fresh.pop(), shown
                 self._fresh.append(self._large.slice(0, shown))
         return came
+
+    def _settle(self) -> int:
+        """Have the rows count that waited behind those that are held; how many."""
+        feed, held = self.feed, self._held
+        count = held.settle(ENDLESS if feed.ended else feed.watermark)
+        if count:
+            rows = held.rows.slice(held.rows.n - count, held.rows.n)
+            self.look(InputRows(rows, feed.nothing.stamps))
+            self.count(count, rows.bounds())
+        return count
 
     def add(self, rows: CameRows) -> None:
         assert isinstance(rows, InputRows)
@@ -158,29 +177,33 @@ class InputBuffer(UnkeyedSource):
         return self.rows().abi_layout()
 
     def rows(self) -> SnapshotBuffer:
-        self._rows = gather([self._rows, *self._fresh], self.payload)
-        self._fresh.clear()
-        return self._rows
+        if self._fresh:
+            self._held.replace(gather([self._held.rows, *self._fresh], self.payload))
+            self._fresh.clear()
+        return self._held.rows
 
     def drop_before(self, time: int | None, last_rows: int) -> int:
         if time is None:
             self._fresh.clear()
-            self._rows, self._large = SnapshotBuffer.empty(self.payload), None
+            self._held.forget()
+            self._large = None
         else:
-            self._rows = drop_before(self.rows(), time, last_rows, self.payload)
+            self.rows()
+            self._held.drop_before(time, last_rows)
             if self._large is not None:
                 self._show_more()
-        return buffer_bytes(self._rows)
+        return buffer_bytes(self._held.rows)
 
     def _show_more(self) -> None:
         """Have more of a large piece come: all, once no rows before it are needed."""
-        large, shown, held = self._large, self._shown, self._rows.n
+        large, shown, held = self._large, self._shown, self._held.rows
         assert large is not None
-        is_apart = self._rows.layout is not TimeLayout.OVERLAPPING
-        if is_apart and not self._fresh and held <= shown:
-            self._rows, self._large = large.slice(shown - held, large.n), None
+        is_apart = held.layout is not TimeLayout.OVERLAPPING
+        if is_apart and not self._fresh and held.n <= shown:
+            self._held.replace(large.slice(shown - held.n, large.n))
+            self._large = None
             return
-        self._shown = shown + max(shown, held)
+        self._shown = shown + max(shown, held.n)
         if not is_apart or large.n <= COSTS.shown_share * self._shown:
             self._shown, self._large = large.n, None
         self._fresh.append(large.slice(shown, self._shown))

@@ -13,7 +13,7 @@ from tiltpy.runtime.arrays.dtypes import Steps, Times
 from tiltpy.runtime.arrays.pool import dtype_of
 from tiltpy.runtime.arrays.snapshot_buffer import Column
 from tiltpy.runtime.arrays.steps import StepFinder
-from tiltpy.runtime.arrays.views import column_of, values_of
+from tiltpy.runtime.arrays.views import arrow_type, column_of, values_of
 from tiltpy.runtime.arrow.select_columns import Choice
 from tiltpy.runtime.arrow.timestamps import stamp_type
 from tiltpy.types import MAX_TIME, Unit, columns
@@ -33,6 +33,22 @@ class PlainFrame:
     steps: Steps | None
     payload: list[Column]
     keys: list[pa.Array]
+
+
+def is_plain(declared: Input, choice: Choice, schema: pa.Schema) -> bool:
+    """Tell whether the types alone say that payloads are right, and rows events.
+
+    Not where columns break ties, or intervals must not overlap.
+    """
+    if declared.order or declared.cells:
+        return False
+    scalars = [scalar for _, scalar in columns(declared.type)]
+    return all(
+        len(path) == 1
+        and schema.field(path[0]).type == arrow_type(scalar)
+        and not (scalar.is_temporal or scalar.kind == "string")
+        for scalar, path in zip(scalars, choice.payload, strict=True)
+    )
 
 
 class PlainFrames:
