@@ -54,6 +54,9 @@ class RunCosts(_Thresholds):
     linear_call_rows: int = 1 << 15
     """Rows for one call where all loops of the kernel are linear: it takes half a
     millisecond, which no worker would make shorter (pushes of 5,000 rows)."""
+    lone_call_rows: int = 1 << 20
+    """The same where there is one worker, and chunks would be shared by nobody."""
+
     # Chunks: a call costs up to 100 us, a chunk has about a millisecond of work
 
     chunk_work: int = 1 << 21

@@ -5,8 +5,8 @@ import pyarrow as pa
 import pytest
 
 import tiltpy as tilt
-from tiltpy.engines.live.known_call import KnownCall
-from tiltpy.engines.live.prompt_engine import PromptEngine
+from tiltpy.engines.known_call import KnownCall
+from tiltpy.engines.prompt_engine import PromptEngine
 from tiltpy.runtime.execution.call_table import CallTable, list_numbers
 from tiltpy.runtime.execution.range_formulas import Ranges, Rows
 from tiltpy.runtime.execution.single_run import RangeCall, SingleRun

@@ -14,6 +14,7 @@ from tiltpy.engines.keyed_engine import (
     receive,
 )
 from tiltpy.engines.part_without_rows import PartWithoutRows
+from tiltpy.engines.prompt_engine import PromptEngine
 from tiltpy.ir.nodes import Query
 from tiltpy.ir.rows import row_roots
 from tiltpy.passes.resolve_boundaries import resolve_boundaries
@@ -103,7 +104,7 @@ class UnkeyedPart(PartWithoutRows):
 
     keeps_states = False
     """True where states are kept even if no output looks back."""
-    make_engine: type[Engine] = Engine
+    make_engine: type[Engine] = PromptEngine
 
     def __init__(
         self,

@@ -16,8 +16,8 @@ from tiltpy.abi.signature import CONTROL
 from tiltpy.calendars import end_of_cell
 from tiltpy.engines.engine import Evaluation, RunState
 from tiltpy.engines.keyed_engine import KeyedEvaluation
-from tiltpy.engines.live.prompt_engine import PromptEngine
 from tiltpy.engines.live.prompt_keyed_engine import PromptKeyedEngine
+from tiltpy.engines.prompt_engine import PromptEngine
 from tiltpy.engines.stream_parts import KeyedPart, UnkeyedPart
 from tiltpy.errors import QueryError, TiltError
 from tiltpy.forks import cached_property

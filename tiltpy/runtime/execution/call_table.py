@@ -48,6 +48,8 @@ from tiltpy.zones import zone_table
 SharedArrays = Mapping[tuple[str, int], Array]
 """Arrays that calls of several tables write to, by output and column."""
 NO_ARRAYS: SharedArrays = {}
+LENT_ENTRIES = 1 << 12
+"""Snapshots of a reused call up to which a copy takes less than other memory."""
 CACHE_LINE = 64
 """Items that take whole cache lines: no two calls write into the same one."""
 
@@ -141,6 +143,8 @@ class CallTable:
         """True if the call is made again and again, over what it has written."""
         self.version = 0
         """The number of times that the slots of a reused call were filled anew."""
+        self._lent: set[str] = set()
+        """The outputs whose arrays others have, of a reused call."""
 
     @cached_property
     def view(self) -> "memoryview[int]":
@@ -165,6 +169,10 @@ class CallTable:
         self.version += 1
         if states is not None:
             self.states = states
+
+    def leave(self) -> None:
+        """Let the ranges go that a reused call was prepared for, and their rows."""
+        del self.ranges
 
     def as_template(self) -> "CallTable":
         """Copy a filled table for any number of other calls in order: see `repeat`."""
@@ -245,6 +253,30 @@ class CallTable:
         """Have call `k` write to an array from entry `firsts[k]` on."""
         self.arrays[slot.key] = OutputArray(array, firsts)
         self._numbers[slot.index] = address(array) + array.itemsize * firsts
+
+    def lend(self, output: str, count: int) -> bool:
+        """Hand the arrays of an output out, if so many entries are not copied sooner.
+
+        They are others in the next call that is made with this table.
+        """
+        values = self.arrays[SlotKind.OUT_VALUES, output, 0].array
+        if count < LENT_ENTRIES or is_sparse(values, count):
+            return False
+        self._lent.add(output)
+        return True
+
+    def replace_lent(self) -> None:
+        """Have the one call write to arrays that nobody else has."""
+        if not self._lent:
+            return
+        for slot in self.map.outputs:
+            lent = self.arrays.get(slot.key)
+            if slot.loop.name in self._lent and lent is not None:
+                array = memory.allocate(slot.type, len(lent.array))
+                self.put_at(slot, array, 0)
+                self.slots[0, slot.index] = address(array)
+        self._lent.clear()
+        self.version += 1
 
     def put_in_order(
         self,

@@ -21,6 +21,7 @@ from tiltpy.runtime.execution.call_table import CallTable
 from tiltpy.runtime.execution.kernel import Kernel
 from tiltpy.runtime.execution.range_formulas import RangeFormulas
 from tiltpy.runtime.execution.row_slices import RowSlices
+from tiltpy.runtime.execution.run_options import RunOptions
 from tiltpy.runtime.execution.stitch import Stitcher
 from tiltpy.runtime.execution.supports import changes_of
 from tiltpy.runtime.execution.sweep_calls import SweepOutput, list_outputs
@@ -29,28 +30,39 @@ from tiltpy.runtime.execution.visit_bounds import Coverage
 from tiltpy.runtime.execution.visit_warnings import LoopVisits
 from tiltpy.types import TDom
 
-ROOM = 2
-"""Factor by which memory of a call is larger than what is needed at first."""
+MOST_ROOM = 1 << 12
+"""Entries by which memory of a call is larger than what is needed at first, at most."""
 Rows = Mapping[str, SnapshotBuffer]
 Ranges = Mapping[str, OutputRange]
 
 
-def find_most_rows(kernel: Kernel, costs: RunCosts) -> int:
-    """Find for how many rows of all inputs calls in one thread serve."""
-    is_linear = all(loop.linear for loop in kernel.signature.loops)
-    return costs.linear_call_rows if is_linear else costs.single_call_rows
+def find_most_rows(kernel: Kernel, costs: RunCosts, *, alone: bool = False) -> int:
+    """Find for how many rows of all inputs one call serves.
+
+    `alone`: there is one worker in any case.
+    """
+    if not all(loop.linear for loop in kernel.signature.loops):
+        return costs.single_call_rows
+    return costs.lone_call_rows if alone else costs.linear_call_rows
+
+
+def _with_room(size: int) -> int:
+    """Choose a size for memory, so that somewhat more fits the next time."""
+    return size + min(size, MOST_ROOM)
 
 
 class RepeatedCall:
     """A call of a sweep kernel, with the memory that it keeps from time to time."""
 
-    def __init__(self, kernel: Kernel, request: Request, costs: RunCosts) -> None:
+    def __init__(self, kernel: Kernel, request: Request, options: RunOptions) -> None:
         self.kernel = kernel
         self.request = request
         loops = kernel.signature.loops
         self.is_bounded = not any(loop.beyond_rows for loop in loops)
         """True if the rows that it reads bound its visits."""
-        self.most_rows = find_most_rows(kernel, costs)
+        self.most_rows = find_most_rows(
+            kernel, options.costs.run, alone=options.workers == 1
+        )
         """The rows of all inputs, at most, for which one call serves."""
         self.is_unbounded = any(loop.is_unbounded for loop in loops)
         """True if it has windows or looks without a bound."""
@@ -79,15 +91,17 @@ class RepeatedCall:
                 continue
             room, held = int(coverage.room(slot)), table.arrays.get(slot.key)
             if held is None or len(held.array) < room:
-                table.put_at(slot, allocate(slot.type, ROOM * room), 0)
+                table.put_at(slot, allocate(slot.type, _with_room(room)), 0)
         table.prepare()
+        table.leave()
         for need in table.needs.values():
-            need.size *= ROOM
+            need.size = _with_room(need.size)
         return table
 
     def make(self, table: CallTable) -> None:
-        """Make the call. What it wrote is overwritten by the next one."""
+        """Make the call. What it wrote and did not lend is overwritten by the next."""
         flag = stop_flag()
+        table.replace_lent()
         if self._version != table.version:
             table.take_scratch(self._scratch)
             self._slots, self._version = address(table.slots), table.version
@@ -97,11 +111,13 @@ class RepeatedCall:
 
 
 class RangeCall:
-    """A repeated call over rows and ranges of one form."""
+    """A repeated call over rows and ranges of one form, `most_rows` at most."""
 
-    def __init__(self, call: RepeatedCall, tdoms: Mapping[str, TDom]) -> None:
+    def __init__(
+        self, call: RepeatedCall, tdoms: Mapping[str, TDom], most_rows: int
+    ) -> None:
         self._call = call
-        self.most_rows = call.most_rows
+        self.most_rows = most_rows
         self._tdoms = tdoms
         self.formulas: RangeFormulas | None = None
         """The formulas of what the call covers, once they have been traced."""

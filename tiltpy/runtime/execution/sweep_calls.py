@@ -141,7 +141,8 @@ class SweepOutput:
         """Count the snapshots that the calls of a table wrote."""
         name = self.loop.name
         if table.is_reused:
-            return _Snapshots(table, [table.view[table.map.counts[name]]], copy=True)
+            count = table.view[table.map.counts[name]]
+            return _Snapshots(table, [count], copy=not table.lend(name, count))
         counts = table.counts(name).tolist()
         values = table.arrays[SlotKind.OUT_VALUES, name, 0].array
         copy = is_sparse(values, sum(counts))

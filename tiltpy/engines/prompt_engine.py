@@ -1,4 +1,4 @@
-"""The engine of outputs without keys in a session: mostly it computes a few rows."""
+"""The engine of ranges that follow one another, mostly over few rows."""
 
 from collections.abc import Hashable, Mapping
 
@@ -9,7 +9,8 @@ from tiltpy.engines.engine import (
     KernelRows,
     RunState,
 )
-from tiltpy.engines.live.known_call import KnownCall
+from tiltpy.engines.known_call import KnownCall
+from tiltpy.ir.reductions import adds_floats
 from tiltpy.runtime.arrays.dictionary import NO_STRINGS
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.execution.kernel import Kernels
@@ -19,7 +20,9 @@ from tiltpy.runtime.execution.run_options import RunOptions
 from tiltpy.runtime.execution.single_run import RangeCall, RepeatedCall, SingleRun
 from tiltpy.runtime.execution.time_domain import LONGEST_CHUNK, OutputRange, Request
 from tiltpy.runtime.execution.time_run import TimeRun
+from tiltpy.runtime.execution.vector_range import find_sampling_grid
 from tiltpy.runtime.execution.visit_warnings import Announcement
+from tiltpy.runtime.ingest.visible_rows import may_hide_rows
 
 MOST_FORMS = 16
 """Forms of rows and ranges whose calls are kept."""
@@ -42,6 +45,12 @@ class PromptEngine(Engine):
         announcement: Announcement | None = None,
     ) -> None:
         super().__init__(group, request, options, announcement)
+        adds = adds_floats(group.query)
+        self._decides_sums = adds and options.vector is None
+        """True if a vector kernel, where it serves, decides how floats are added."""
+        costs, alone = options.costs.run, options.workers == 1
+        self._most_rows = costs.lone_call_rows if alone else costs.linear_call_rows
+        """The rows beyond which no call serves."""
         self._call: RepeatedCall | None = None
         """The call that computed the last range of few rows."""
         self._known_calls: dict[Hashable, KnownCall] = {}
@@ -58,6 +67,8 @@ class PromptEngine(Engine):
     ) -> Evaluation:
         """Compute the outputs, by the call that computed the last range if it fits."""
         known = self._last_known
+        if self._decides_sums and self._may_be_dense(rows):
+            known = None
         if known is not None and ranges is not None and known.fits(ranges, rows, state):
             evaluation = known.evaluate(ranges, rows, state)
             if evaluation is not None:
@@ -70,10 +81,12 @@ class PromptEngine(Engine):
         """Choose one call where rows, and what it has to do, are few."""
         if ranges is None or state.in_vectors or not self._are_short(ranges):
             return self.plan_chunks(ranges, self.read(rows, state), state)
+        if self._decides_sums and self._may_be_dense(rows):
+            return self.plan_chunks(ranges, self.read(rows, state), state)
         total = 0
         for buffer in rows.values():
             total += buffer.n
-        if total > self.options.costs.run.linear_call_rows:
+        if total > self._most_rows:
             return self.plan_chunks(ranges, self.read(rows, state), state)
         form = None if state.states is not None else find_form(rows, ranges)
         known = self._known_calls.get(form)
@@ -96,7 +109,14 @@ class PromptEngine(Engine):
         for each in ranges.values():
             if each.high - each.low > LONGEST_CHUNK:
                 return False
-        return not self.options.vector
+        return not self.options.vector and self.options.chunk is None
+
+    def _may_be_dense(self, rows: Rows) -> bool:
+        """Tell whether a vector kernel may serve for rows."""
+        for buffer in rows.values():
+            if find_sampling_grid(buffer, self.options.costs) is None:
+                return False
+        return True
 
     def _choose_call(
         self, ranges: Ranges, read: KernelRows, total: int
@@ -108,13 +128,16 @@ class PromptEngine(Engine):
         kernel = read.kernels.sweep()
         call = self._call
         if call is None or call.kernel.code is not kernel.code:
-            costs = self.options.costs.run
-            call = self._call = RepeatedCall(kernel, self.request, costs)
+            call = self._call = RepeatedCall(kernel, self.request, self.options)
             self._known_calls.clear()
             self._last_known = None
-        if not call.is_bounded or total > call.most_rows:
+        most = call.most_rows
+        if any(map(may_hide_rows, read.rows.values())):  # of many, hidden ones are left
+            most = min(most, self.options.costs.run.linear_call_rows)
+        if not call.is_bounded or total > most:
             return None
-        return RangeCall(call, {name: self.group.outputs[name].tdom for name in ranges})
+        tdoms = {name: self.group.outputs[name].tdom for name in ranges}
+        return RangeCall(call, tdoms, most)
 
     def _is_decided(self, read: KernelRows) -> bool:
         """Tell whether rows of this form are always read as they are, unchecked."""

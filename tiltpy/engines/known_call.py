@@ -19,7 +19,7 @@ from tiltpy.runtime.arrays.dictionary import NO_STRINGS
 from tiltpy.runtime.arrays.dtypes import Times
 from tiltpy.runtime.arrays.pool import Array
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
-from tiltpy.runtime.execution.call_table import CallTable
+from tiltpy.runtime.execution.call_table import LENT_ENTRIES, CallTable
 from tiltpy.runtime.execution.kernel import Kernels
 from tiltpy.runtime.execution.output_group import OutputGroup
 from tiltpy.runtime.execution.range_formulas import NUMBERS
@@ -208,7 +208,7 @@ class RowReader(OutputReader):
         before: Piece | None,
     ) -> Split | None:
         del range_, before
-        if not count or not self.find_arrays(table):
+        if not 0 < count < LENT_ENTRIES or not self.find_arrays(table):
             return None
         payload = tuple(map(Column, [each[:count].copy() for each in self.values]))
         return [self.view(count, payload, numbers, rows)], None
@@ -275,7 +275,7 @@ class IntervalReader(TimedReader):
         """
         del rows
         domain, through = range_.domain, range_.through
-        if through is None or not self.find_arrays(table):
+        if through is None or count >= LENT_ENTRIES or not self.find_arrays(table):
             return None
         starts, ends = self._starts, self._ends
         first, stop, end = 0, count, -ENDLESS
