@@ -262,6 +262,16 @@ def test_rows_before_those_that_wait_are_not_written_behind_them() -> None:
     assert held.settle(6) == 4
 
 
+def test_samples_are_written_as_far_as_there_is_memory_for_their_times() -> None:
+    """Their times are not stored, and so go to memory for a few rows."""
+    held = GrowingRows(F64, EventLength(FixedDuration(1)))
+    assert not put(held, [(1, 2, 1.0), (2, 3, 1.0)])
+    for count, fits in ((SHARED_ROWS - 1, True), (SHARED_ROWS, False)):
+        stamps, values = np.arange(3, 3 + count) + 1, np.zeros(count)
+        written = held.write(count, [address(stamps), address(values)])
+        assert (written is not None) == fits
+
+
 def test_what_nobody_needs_is_not_moved(monkeypatch: pytest.MonkeyPatch) -> None:
     moved: list[int] = []
     move = GrowingArrays.move

@@ -145,9 +145,10 @@ class GrowingRows:
         before = held.n + self.waiting
         if length is None or arrays is None:
             return None
-        if arrays.first + before + count > arrays.room:
-            if count >= SHARED_ROWS:
-                return None
+        is_full = arrays.first + before + count > arrays.room
+        if count >= SHARED_ROWS and (is_full or arrays.times is None):
+            return None
+        if is_full:
             timed = TimeLayout.SAMPLED if arrays.times is None else TimeLayout.INTERVALS
             arrays = self._make_room(count, (False,) * len(held.columns), timed)
         if arrays.has_bits:
