@@ -93,3 +93,46 @@ def test_rows_that_nobody_needs_are_dropped_uncomputed(
     order = [("k", "ascending"), ("start", "ascending")]
     found = pa.concat_tables(said).sort_by(order)
     assert found.equals(expected.combine_chunks())
+
+
+LATER = {
+    "counts": "~o[g] = count(~x[g-100 : g])",
+    "sums": "~o[g] = sum(~x[g-100 : g])",
+    "ticks": "~o[t] = max(~x[t-70 : t])",
+    "rows": "e = Rows(~x)\n~o[e] = ~x[e] - sum(~x[e-90 : e])",
+    "other rows": "e = Rows(~x)\n~o[e] = ~x[e] - ~y[e]",
+}
+
+
+@pytest.mark.parametrize("lifetime", ["point", "duration 20", "until_next"])
+@pytest.mark.parametrize("name", LATER)
+def test_keys_go_on_long_after_their_rows_settled(name: str, lifetime: str) -> None:
+    """What a key had open goes on, and so do rows that hold."""
+    y = f"input y by k : f64 time ts {lifetime}\n" if "other" in name else ""
+    of_x = lifetime if y == "" else "point"
+    head = f"input x by k : f64 time ts {of_x}\n{y}g = TDom(-∞, ∞, 50)\n"
+    query = tilt.parse(f"{head}{LATER[name]}\noutput ~o")
+    random = np.random.default_rng(len(name))
+    # Each of 9 keys has rows now and then, 600 ticks apart and more.
+    stamps = np.arange(0, 30_000, 35)
+    keys = (stamps // 210 + random.integers(0, 2, len(stamps))) % 9
+    values = random.integers(-8, 9, len(stamps)) / 8
+    rows = pa.table({"ts": stamps, "k": keys, "x": values})
+    frames = {"x": rows, "y": rows.rename_columns(["ts", "k", "y"]).slice(0, 200)}
+    frames = {each: frames[each] for each in (("x", "y") if y else ("x",))}
+    live, said = query.live(), []
+    for first in range(0, len(stamps), 4):
+        pushed = {each: frame.slice(first, 4) for each, frame in frames.items()}
+        update = live.push(**{n: each for n, each in pushed.items() if len(each)})["o"]
+        said.append(update.final.to_arrow())
+        if first == 400:
+            live = query.live(resume=live.save())
+        if y and first == 200:
+            said.append(live.advance(y=40_000)["o"].final.to_arrow())
+    update = live.finish()["o"]
+    said.append(update.final.to_arrow())
+    order = [("k", "ascending"), ("start", "ascending")]
+    found = pa.concat_tables(each for each in said if len(each)).sort_by(order)
+    assert isinstance(update.through, int)
+    expected = query.run(**frames, end=update.through)["o"].to_arrow()
+    assert found.combine_chunks().equals(expected.combine_chunks())

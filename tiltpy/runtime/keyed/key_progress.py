@@ -75,7 +75,7 @@ class KeyChanges:
     `high`: how far each was computed, `ends`: where its domain ends so far, `limit`:
     where the clock is. `in_reach`: a cell behind that sees a row. `goes_on`: its last
     snapshot does, behind its domain; `is_open`: that may. `is_wanted`: something was
-    computed. `settled`, `newest` and `next_change` are those of its plan.
+    computed. `settled`, `unseen`, `newest` and `next_change` are those of its plan.
     """
 
     high: Times
@@ -86,6 +86,7 @@ class KeyChanges:
     is_open: BoolArray
     is_wanted: BoolArray
     settled: Times
+    unseen: Times
     newest: Times | None
     next_change: Times | None
 
@@ -219,11 +220,15 @@ class KeyProgress:
     def forget(self, codes: I64Array, time: int) -> None:
         """Note that nothing changes for some keys any more before they have other rows.
 
-        That is so at the time that the clock shows.
+        That is so at the time that the clock shows. Open snapshots go on up to it.
         """
         self._done[codes] = time
         if self.traits.sparse:
             self._live[codes] = False
+        else:
+            rows = self.open.take(codes)
+            ends = np.full(len(rows.ends), time)
+            self.open.put(codes, replace(rows, ends=ends))
         self._due.set(codes, np.full(len(codes), NEVER))
 
     def live(self) -> I64Array:
@@ -232,8 +237,10 @@ class KeyProgress:
 
     def needs_no_rows(self, codes: I64Array) -> BoolArray:
         """Tell which keys need none of the rows that they had."""
-        is_dead = ~self._live[codes]
-        return is_dead | (self._due.times[codes] == NEVER) if self.retires else is_dead
+        needs_none = ~self._live[codes]
+        if self.retires:
+            needs_none |= self._over[codes] & (self._due.times[codes] == NEVER)
+        return needs_none
 
     def find_least_done(self) -> int:
         """Find up to when all keys are done of which anything may come."""
@@ -531,6 +538,7 @@ class KeyProgress:
             is_open,
             is_wanted,
             operands["settled"],
+            operands["unseen"],
             operands.get("newest"),
             operands.get("next change"),
         )

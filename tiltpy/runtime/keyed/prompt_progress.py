@@ -81,7 +81,7 @@ class PromptProgress(KeyProgress):
         """
         traits, in_reach = self.traits, changes.in_reach
         if changes.newest is not None:
-            later = choose(in_reach, changes.settled, NEVER)
+            later = choose(changes.high < changes.settled, changes.settled, NEVER)
             return choose(changes.newest <= changes.high, later, EARLIEST)
         busy = in_reach | (not traits.sparse)
         if traits.steady:
@@ -96,12 +96,14 @@ class PromptProgress(KeyProgress):
     def find_over(self, changes: KeyChanges) -> BoolArray:
         """Find whether nothing changes for a key any more once its rows have settled.
 
-        A last snapshot ends then, if there is none without rows: that is a change.
+        A last snapshot ends then, if there is none without rows: that is a change. Rows
+        that hold on never settle.
         """
+        holds = changes.settled < changes.unseen
         if changes.newest is not None:
-            return changes.newest <= changes.high
+            return (changes.newest <= changes.high) & ~holds
         if changes.next_change is None:  # the clock stood still
             return changes.is_wanted & False
         stays = changes.is_wanted & (changes.next_change >= NEVER)
         ends = (changes.is_open | changes.goes_on) & self.traits.sparse
-        return stays & ~ends
+        return stays & ~ends & ~holds
