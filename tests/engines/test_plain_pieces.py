@@ -1,6 +1,7 @@
 """Pieces that are read as they lie: small ones are copied, large ones are shared."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -8,6 +9,7 @@ import pytest
 
 import tiltpy as tilt
 from tests.costs import default_span_costs
+from tiltpy.runtime.incremental import growing_arrays
 from tiltpy.runtime.incremental.growing_rows import GrowingRows
 
 LIFETIMES = ("point", "duration 3", "duration 40", "sampled 1")
@@ -74,6 +76,29 @@ def test_pieces_give_the_rows_of_a_run(kind: str, lifetime: str, *, deep: bool) 
             parts = [part.to_arrow() for part in query.stream(x=x)]
         whole = pa.concat_tables(parts)
         assert whole.combine_chunks().equals(expected.combine_chunks()), (seed, text)
+
+
+@pytest.mark.parametrize("kind", ["f64", "f32", "i16"])
+def test_pieces_are_copied_past_the_caches(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Large arrays are written so from the first whole cache line on."""
+    monkeypatch.setattr(growing_arrays, "FAR_BYTES", 1)
+    random = np.random.default_rng(3)
+    stamps = np.cumsum(random.integers(1, 5, 4000))
+    values = pa.array(random.integers(0, 100, 4000)).cast(TYPES[kind])
+    table = pa.table({"time": stamps, "x": values})
+    query = tilt.parse(f"input x : {kind} point\n~o[t] = {{ a = ~x[t], b = ~x[t-2] }}")
+    expected = query.run(x=table).to_arrow()
+    for least in (1, 100):
+        sizes = random.integers(least, 3 * least, 4000 // least)
+        edges = [*np.minimum(np.cumsum([0, *sizes]), 4000), 4000]
+        pieces = (table.slice(first, stop - first) for first, stop in pairwise(edges))
+        with default_span_costs(grouped_rows=least, first_bytes=9000, most_bytes=9000):
+            whole = pa.concat_tables(
+                [part.to_arrow() for part in query.stream(x=pieces)]
+            )
+        assert whole.combine_chunks().equals(expected.combine_chunks())
 
 
 @pytest.mark.parametrize("rows", [1, 3, 50])

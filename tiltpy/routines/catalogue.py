@@ -224,9 +224,15 @@ PLACE_STAMPS = Routine("times of stamps")
 """The times of events by their stamps, at least one, and the steps between these.
 
 How many stamps there are; the ticks from a start to its stamp, and from that to the
-end; what is not read; the stamps; where the starts go, and the ends. In place of the
-first four are written the least step and the greatest, as by `FIND_STEPS`, and the
-first stamp and the last.
+end; how many go through the caches, as in `COPY_ENTRIES`; the stamps; where the starts
+go, and the ends. In place of the first four are written the least step and the
+greatest, as by `FIND_STEPS`, and the first stamp and the last.
+"""
+COPY_ENTRIES = {bits: Routine(f"{bits} bits copied") for bits in (32, 64)}
+"""Entries of so many bits, copied past the caches.
+
+How many there are; how many of the first go through the caches; the entries; where they
+go. The address behind those first ones is that of a cache line, if there are others.
 """
 END_ROWS = Routine("ends of held rows")
 """The ends of rows that hold until the next greater start, at least one, in order.

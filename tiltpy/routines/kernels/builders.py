@@ -26,6 +26,7 @@ from tiltpy.routines.kernels.search_slices import build_search
 from tiltpy.routines.kernels.select_entries import build_selection
 from tiltpy.routines.kernels.shift_by_key import build_layout, build_shifts
 from tiltpy.routines.kernels.sort_by_digits import build_sort
+from tiltpy.routines.kernels.store_entries import build_copy
 from tiltpy.routines.kernels.touch_keys import build_touch
 from tiltpy.types import I64, U32
 
@@ -64,5 +65,7 @@ BUILDERS: Mapping[str, Callable[[], LoopKernel]] = {
     "times searched in slices, right": partial(build_search, right=True),
     "steps": build_steps,
     "times of stamps": build_times,
+    "32 bits copied": partial(build_copy, U32),
+    "64 bits copied": partial(build_copy, I64),
     "ends of held rows": build_ends,
 }

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from tiltpy.abi.layouts import TimeLayout
 from tiltpy.array_address import address
+from tiltpy.routines.catalogue import COPY_ENTRIES
+from tiltpy.routines.prepared_call import PreparedCall
 from tiltpy.runtime.arrays.dtypes import Bits, Times
 from tiltpy.runtime.arrays.pool import allocate, empty_times
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
@@ -25,8 +27,13 @@ SHARED_ROWS = 1 << 11
 """So many rows are held as they came, or joined, where there are no others: arrays with
 room would be other memory each time, which is in no cache."""
 TICK_BYTES = 8
+BOTH_TIMES = 2 * TICK_BYTES
 _SPARE_TIMES = np.empty(SHARED_ROWS, np.int64), np.empty(SHARED_ROWS, np.int64)
 """Memory for times that are not stored: they follow from the number of a row."""
+FAR_BYTES = 1 << 23
+"""Bytes of arrays from which on rows are copied past the caches, which hold fewer until
+a kernel has them: those stores spare that lines are read first (pieces)."""
+CACHE_LINE = 64
 SHARE_MOVED = 16
 """So many times as many rows that come make those that are moved few."""
 
@@ -50,6 +57,8 @@ class GrowingArrays:
         self._places = [(address(each), each.itemsize) for each in values]
         """The address of each payload column, and the bytes of a row."""
         self._time_places = list(map(address, times or _SPARE_TIMES))
+        self._copies = self._prepare_copies()
+        """The calls that copy a payload past the caches, by the bytes of a row."""
 
     @staticmethod
     def move(
@@ -148,10 +157,36 @@ class GrowingArrays:
             return starts, ends
         return starts + TICK_BYTES * row, ends + TICK_BYTES * row
 
+    def count_cached(self, row: int, count: int, width: int = TICK_BYTES) -> int:
+        """Count the entries of rows that are written through the caches.
+
+        All are, if the arrays stay there, else those up to a whole cache line.
+        """
+        if not self._copies:
+            return count
+        return min(count, -row % (CACHE_LINE // width))
+
     def copy_payload(self, row: int, count: int, columns: Sequence[int]) -> None:
         """Copy the payload of rows that are placed: `columns` as in `GrowingRows`."""
         for column, (place, width) in enumerate(self._places, 1):
-            memmove(place + width * row, columns[column], width * count)
+            source, target = columns[column], place + width * row
+            copy = self._copies.get(width)
+            if copy is None or source % width:
+                memmove(target, source, width * count)
+            else:
+                copy(count, self.count_cached(row, count, width), source, target)
+
+    def _prepare_copies(self) -> dict[int, PreparedCall]:
+        """Prepare copies, if the arrays are more than the caches hold."""
+        places = [*self._time_places, *(place for place, _ in self._places)]
+        width = BOTH_TIMES + sum(width for _, width in self._places)
+        is_far = self.times is not None and width * self.room >= FAR_BYTES
+        if not is_far or any(place % CACHE_LINE for place in places):
+            return {}
+        return {
+            bits // 8: PreparedCall(copy, 0, 0, 0, 0)
+            for bits, copy in COPY_ENTRIES.items()
+        }
 
     def _put_one(self, row: int, rows: StampedRows, ticks: int) -> None:
         """Write one row."""

@@ -156,7 +156,12 @@ class GrowingRows:
         row, ahead = arrays.first + before, length.before
         places = arrays.locate_times(row)
         least, greatest, first, last, *_ = self._place(
-            count, ahead, length.ticks - ahead, 0, columns[0], *places
+            count,
+            ahead,
+            length.ticks - ahead,
+            arrays.count_cached(row, count),
+            columns[0],
+            *places,
         )
         if least < 0:
             return None
