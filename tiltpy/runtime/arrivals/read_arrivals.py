@@ -21,6 +21,7 @@ from tiltpy.runtime.arrivals.ingress_options import IngressOptions
 from tiltpy.runtime.arrivals.lateness import LatenessRule, LateRows
 from tiltpy.runtime.arrivals.plain_rows import PlainColumns, PlainRows, join_plain
 from tiltpy.runtime.arrivals.waiting_rows import TimedRows, list_plain
+from tiltpy.runtime.arrow.movable_rows import movable_table, movable_type
 from tiltpy.runtime.arrow.read_frame import flat_column, read_frame
 from tiltpy.runtime.arrow.select_columns import Choice, choose_columns
 from tiltpy.runtime.arrow.timestamps import PLAIN_TICKS, StampType
@@ -94,7 +95,7 @@ class ArrivalReader:
         self.choice: Choice = choose_columns(self.declared, binding.column, schema)
         self.schema = pa.schema([schema.field(name) for name in self.choice.columns])
         self.movable = pa.schema(
-            [field.with_type(_movable_type(field.type)) for field in self.schema]
+            [field.with_type(movable_type(field.type)) for field in self.schema]
         )
         """The columns of rows that wait, besides their ticks."""
         self._is_movable = self.movable.equals(self.schema)
@@ -253,13 +254,14 @@ class ArrivalReader:
         for name, paths in self._paths.items():
             check_table_column(self.declared.name, table, name, paths)
         if not self._is_movable:
-            table = table.select(self.choice.columns).cast(self.movable)
-        read, _ = read_times(
+            read = table.select(self.choice.columns)
+            table = movable_table(self.declared.name, read, self.movable)
+        times, _ = read_times(
             self.declared, self.lifetime, self.choice, table, self.unit
         )
-        ticks = [each.ticks for each in read]
+        ticks = [each.ticks for each in times]
         starts = ticks[0] - self.before
-        in_order = read[0].in_order and len(starts) > 0
+        in_order = times[0].in_order and len(starts) > 0
         steps = self._steps.find(starts) if in_order else None
         return _FrameRows(table, ticks, starts, steps, None)
 
@@ -374,16 +376,3 @@ def join_rows(tables: Sequence[pa.Table]) -> pa.Table:
     """Concatenate tables of rows, in one chunk."""
     whole = tables[0] if len(tables) == 1 else pa.concat_tables(tables)
     return whole if whole.column(0).num_chunks == 1 else whole.combine_chunks()
-
-
-def _movable_type(kind: pa.DataType) -> pa.DataType:
-    """Find the type whose rows Arrow can move, for one whose rows it cannot."""
-    if pa.types.is_string_view(kind):
-        return pa.large_string()
-    if pa.types.is_binary_view(kind):
-        return pa.large_binary()
-    if pa.types.is_run_end_encoded(kind):
-        return _movable_type(kind.value_type)
-    if pa.types.is_struct(kind):
-        return pa.struct([f.with_type(_movable_type(f.type)) for f in kind])
-    return kind

@@ -242,7 +242,7 @@ def _at(array: pa.Array, steps: Sequence[str]) -> pa.Array:
     """Extract a column, or the field of a struct column, without run ends."""
     for step in steps:
         array = _field(array, step)
-    return _without_run_ends(array)
+    return without_run_ends(array)
 
 
 def combine_chunks(column: pa.ChunkedArray) -> pa.Array:
@@ -270,7 +270,7 @@ def _field(array: pa.Array, name: str) -> pa.Array:
     if not pa.types.is_run_end_encoded(array.type.field(index).type):
         return array.flatten()[index]
     # Runs have no bits of their own that could say which structs are null.
-    plain = _without_run_ends(array.field(index))
+    plain = without_run_ends(array.field(index))
     return pc.if_else(array.is_valid(), plain, pa.scalar(None, plain.type))
 
 
@@ -284,7 +284,7 @@ def says_no_type(array: pa.Array) -> bool:
     )
 
 
-def _without_run_ends(array: pa.Array) -> pa.Array:
+def without_run_ends(array: pa.Array) -> pa.Array:
     """Expand to one value per row.
 
     By `take`: `run_end_decode`'s module loads slowly.
@@ -293,7 +293,7 @@ def _without_run_ends(array: pa.Array) -> pa.Array:
         return array
     rows = np.arange(array.offset, array.offset + len(array))
     runs = np.searchsorted(array.run_ends.to_numpy(), rows, side="right")
-    return _take(array.values, pa.array(runs))
+    return _take(without_run_ends(array.values), pa.array(runs))
 
 
 def _take(values: pa.Array, indices: pa.Array) -> pa.Array:

@@ -75,7 +75,7 @@ def check_column(
             column.validate()  # lengths and sizes of buffers, those of all fields too
         for chunk in column.chunks:
             for path in paths:
-                _check(chunk, path[1:])
+                check_array(chunk, path[1:])
     except (pa.ArrowException, OSError) as error:
         raise broken_error(error, input, path) from error
     except KeyError as error:  # of types whose arrays have no class in pyarrow
@@ -89,13 +89,16 @@ def broken_error(error: Exception, input: str, path: Sequence[str]) -> DataError
     return DataError(message, input=input, column=".".join(path))
 
 
-def _check(array: pa.Array, steps: ColumnPath) -> None:
-    """Check one chunk, of a struct only the field that is used."""
+def check_array(array: pa.Array, steps: ColumnPath = ()) -> None:
+    """Check one chunk, of a struct only the field that is used.
+
+    Raises an error of Arrow.
+    """
     if pa.types.is_struct(array.type):
         _plain_bits(array).validate(full=True)
         if steps:
             index = array.type.get_field_index(steps[0])
-            _check(array.field(index), steps[1:])
+            check_array(array.field(index), steps[1:])
         return
     plain = _BYTES.get(array.type)
     (array if plain is None else array.view(plain)).validate(full=True)
