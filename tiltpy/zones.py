@@ -3,6 +3,7 @@
 The zones are those that `zoneinfo` knows, of the system or of the package `tzdata`.
 """
 
+import re
 import zoneinfo
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -38,6 +39,7 @@ _ABBREVIATION = 5
 """The most letters of `CEST` and its like, which are no zones: some mean several."""
 _PROBE = 20 * 86400
 """The seconds between two looks at a zone that changes by a rule."""
+_OFFSET = re.compile(r"[+-](?:[01]\d|2[0-3]):[0-5]\d")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -78,6 +80,15 @@ def find_zone_fault(name: str) -> str | None:
         close = closest(name, zoneinfo.available_timezones())
         return f'did you mean "{close}"?' if close else 'like "Europe/Berlin" or "UTC"'
     return None
+
+
+@cache
+def find_stamp_zone_fault(zone: str) -> str | None:
+    """Hint at what the zone of Arrow's stamps may mean, where it is none.
+
+    Besides the names of zones they have offsets from UTC, like `+02:00`.
+    """
+    return None if _OFFSET.fullmatch(zone) else find_zone_fault(zone)
 
 
 @cache

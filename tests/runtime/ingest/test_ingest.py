@@ -122,6 +122,34 @@ def test_units_and_zones(unit: ty.Unit, zone: str | None, tick: ty.Unit) -> None
     assert found.stamps == StampType("timestamp", unit, zone)
 
 
+@pytest.mark.parametrize("zone", ["+02:00", "-02:00", "Etc/GMT+2", "EST5EDT", ""])
+def test_zones_that_are_known(zone: str) -> None:
+    stamps = pa.array([60], pa.timestamp("s", zone))
+    query = tilt.parse("unit s\ninput v : i64 time ts point\n~o[t] = ~v[t]")
+    result = query.run(v=pa.table({"ts": stamps, "v": [1]}))
+    assert result["o"].to_arrow().schema.field("end").type.tz == (zone or None)
+    assert "1 snapshot" in str(result)
+    assert len(result["o"].to_pandas()) == len(result["o"].to_polars()) == 1
+
+
+@pytest.mark.parametrize(
+    ("zone", "hint"),
+    [
+        ("Mars/Olympus", 'like "Europe/Berlin"'),
+        ("utc", 'did you mean "UTC"'),
+        ("+2", 'like "Europe/Berlin"'),
+        ("+25:00", "cast it to a zone that is known"),
+        ("Europe/Berlim", 'did you mean "Europe/Berlin"'),
+    ],
+)
+def test_zones_that_nobody_could_write(zone: str, hint: str) -> None:
+    """No result could show its times: neither as text, nor in another library."""
+    stamps = pa.array([60], pa.timestamp("s", zone))
+    frame = pa.table({"ts": stamps, "v": [1]})
+    check(frame, m(), "whose time zone is unknown", "ts", unit="s")
+    check(frame, m(), hint, "ts", unit="s")
+
+
 @pytest.mark.parametrize("type", [pa.date32(), pa.date64()])
 def test_dates(type: pa.DataType) -> None:
     days = pa.array([dt.date(1970, 1, 2), dt.date(1969, 12, 31)]).cast(type)

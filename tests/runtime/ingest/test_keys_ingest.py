@@ -617,6 +617,13 @@ def test_what_is_no_key(column: pa.Array, message: str) -> None:
     check(frame, by("k"), message, "k")
 
 
+def test_keys_of_a_zone_that_nobody_could_write() -> None:
+    column = pa.array([1], pa.timestamp("s", "Mars/Olympus"))
+    for keys in (column, column.dictionary_encode()):
+        frame = pa.table({"k": keys, "t": [1], "m": [1]})
+        check(frame, by("k"), "whose time zone is unknown", "k")
+
+
 def test_errors_name_the_row_of_the_frame() -> None:
     frame = table(("b", 1, 1), ("a", 2, 2), ("b", 2**62 + 1, 3))
     check(frame, by("k"), "", "t", 2)

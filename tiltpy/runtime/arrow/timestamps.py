@@ -21,6 +21,7 @@ from tiltpy.runtime.arrays.time_layout import shift_by_one
 from tiltpy.runtime.arrays.views import array_of, integers_of
 from tiltpy.runtime.concurrency.workers import map_portions
 from tiltpy.types import MAX_TIME, NANOSECONDS, Unit
+from tiltpy.zones import find_stamp_zone_fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +76,22 @@ class OutputStamp:
 def stamp_type(type: pa.DataType) -> StampType | None:
     """Find the kind of times of an Arrow type; None if it holds none."""
     if pa.types.is_timestamp(type):
-        return StampType("timestamp", type.unit, type.tz)
+        return StampType("timestamp", type.unit, type.tz or None)
     if pa.types.is_date32(type):
         return StampType("date", "d")
     if pa.types.is_date64(type):
         return StampType("date", "ms")
     return PLAIN_TICKS if pa.types.is_integer(type) else None
+
+
+def find_zone_error(type: pa.DataType) -> str | None:
+    """Explain that a type has an unknown zone, in which nothing could write a time."""
+    zone = type.tz if pa.types.is_timestamp(type) else None
+    hint = find_stamp_zone_fault(zone) if zone else None
+    return hint and (
+        f"found {type}, whose time zone is unknown; {hint}; cast it to a zone that is "
+        "known, like UTC, which moves no time"
+    )
 
 
 def timestamp(tick: Unit | None, *, zoned: bool) -> StampType:
@@ -164,6 +175,9 @@ def _check_type(column: TimeColumn) -> StampType:
             f"found {arrow_type}, expected times (timestamps, dates or integer ticks); "
             f"cast it{_in_csv(arrow_type)}"
         )
+    zone_error = find_zone_error(arrow_type)
+    if zone_error is not None:
+        raise column.error(zone_error)
     if kind.unit is not None and column.tick is None:
         stamps = integers_of(column.array.drop_null())
         raise column.error(

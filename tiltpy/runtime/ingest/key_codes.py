@@ -26,6 +26,7 @@ from tiltpy.runtime.arrays.views import bools_of, integers_of, plain_array, valu
 from tiltpy.runtime.arrow.encode_strings import encode_chunks, is_string
 from tiltpy.runtime.arrow.read_frame import payload_array
 from tiltpy.runtime.arrow.texts import Texts
+from tiltpy.runtime.arrow.timestamps import find_zone_error
 from tiltpy.runtime.concurrency.workers import map_portions
 from tiltpy.runtime.ingest.hashed_integers import are_few_distinct, rank_distinct
 from tiltpy.runtime.ingest.packed_sort import Codes, excess_bits, fits_packed
@@ -292,6 +293,9 @@ def check_key_type(input: str, name: str, column: pa.DataType) -> None:
     kind = column
     while pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
         kind = kind.value_type
+    zone_error = find_zone_error(kind)
+    if zone_error is not None:
+        raise DataError(zone_error, input=input, column=name)
     if is_string(kind) or any(is_kind(kind) for is_kind in _KEYS):
         return
     default = "cast it to one of them"
