@@ -107,7 +107,7 @@ LATER = {
 @pytest.mark.parametrize("lifetime", ["point", "duration 20", "until_next"])
 @pytest.mark.parametrize("name", LATER)
 def test_keys_go_on_long_after_their_rows_settled(name: str, lifetime: str) -> None:
-    """What a key had open goes on, and so do rows that hold."""
+    """Compare keys that come again with a run: open snapshots and held rows go on."""
     y = f"input y by k : f64 time ts {lifetime}\n" if "other" in name else ""
     of_x = lifetime if y == "" else "point"
     head = f"input x by k : f64 time ts {of_x}\n{y}g = TDom(-∞, ∞, 50)\n"
