@@ -55,6 +55,12 @@ def cut(table: pa.Table, random: np.random.Generator) -> Iterator[pa.Table]:
         first += rows
 
 
+def cut_evenly(table: pa.Table, rows: int) -> Iterator[pa.Table]:
+    """Cut a table into pieces of so many rows."""
+    for first in range(0, table.num_rows, rows):
+        yield table.slice(first, rows)
+
+
 @pytest.mark.parametrize("lifetime", LIFETIMES)
 @pytest.mark.parametrize("kind", TYPES)
 def test_pieces_give_the_rows_of_a_run(kind: str, lifetime: str, *, deep: bool) -> None:
@@ -107,16 +113,16 @@ def test_rows_out_of_order_are_refused_where_they_are(rows: int) -> None:
     stamps[57] = 55
     table = pa.table({"time": stamps, "x": stamps / 8})
     query = tilt.parse("input x : f64 point\n~o[t] = ~x[t] + 1")
-    pieces = (table.slice(first, rows) for first in range(0, 100, rows))
     with (
         default_span_costs(apart_rows=40, first_bytes=100),
         pytest.raises(tilt.DataError, match=r"row 57.*the time is before"),
     ):
-        list(query.stream(x=pieces))
+        list(query.stream(x=cut_evenly(table, rows)))
 
 
-def test_pieces_are_copied_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small ones stand in one piece with the rows that are held."""
+@pytest.mark.parametrize("rows", [5000, 70])
+def test_pieces_are_copied_once(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small ones stand in one piece with the rows held, whatever chunks they have."""
     written: list[int] = []
     write = GrowingRows.write
 
@@ -127,10 +133,10 @@ def test_pieces_are_copied_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(GrowingRows, "write", count)
     stamps = np.cumsum(np.random.default_rng(1).integers(1, 9, 5000))
-    table = pa.table({"time": stamps, "x": stamps / 8})
+    whole = pa.table({"time": stamps, "x": stamps / 8})
+    table = pa.concat_tables(cut_evenly(whole, rows))
     query = tilt.parse("input x : f64 point\n~o[t] = sum(~x[t-20:t])")
-    pieces = (table.slice(first, 100) for first in range(0, 5000, 100))
     with default_span_costs(first_bytes=9000, most_bytes=9000):
-        list(query.stream(x=pieces))
+        list(query.stream(x=cut_evenly(table, 100)))
     assert sum(written) == 5000
     assert all(written)

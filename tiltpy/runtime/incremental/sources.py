@@ -355,11 +355,22 @@ class _RowSource:
         return collected
 
     def _next_batch(self) -> RowBatch | None:
-        """Take the next batch, with the columns that are used."""
+        """Take the next batch, with the columns that are used.
+
+        One of several chunks is as many batches, where they are read as they lie.
+        """
         batch = next(self._batches, None)
         if batch is None:
             return None
-        return RowBatch(batch.table.select(self.used), batch.source, batch.first)
+        batch = RowBatch(batch.table.select(self.used), batch.source, batch.first)
+        if self._plain_batches is None or batch.table.column(0).num_chunks <= 1:
+            return batch
+        first, parts = 0, []
+        for chunk in batch.table.to_batches():
+            parts.append(batch.slice(first, first + chunk.num_rows))
+            first += chunk.num_rows
+        self._ahead = parts[1:]
+        return parts[0] if parts else batch
 
     def _check(self, batch: RowBatch) -> None:
         """Check the columns of a batch before they are joined."""
