@@ -269,6 +269,26 @@ def written(table: pa.Table, form: FileFormat) -> bytes:
     return bytes(sink.getvalue())
 
 
+@pytest.mark.parametrize("length", [0, 1, 1 << 20, (1 << 20) - 9, (1 << 20) - 2])
+@pytest.mark.parametrize("null", ["null", " null", "\t\r null"])
+@pytest.mark.parametrize("rest", ["", '\n{"ts": 3, "x": 4.0}\n'])
+def test_a_line_that_is_null(length: int, null: str, rest: str, tmp_path: Path) -> None:
+    """Arrow's reader ends the process at some, and takes others for rows."""
+    path = tmp_path / "x.jsonl"
+    head = f'{{"ts": 1, "x": "{"-" * length}"}}\n' if length else ""
+    path.write_text(head + null + rest)
+    number = 2 if length else 1
+    match = rf"x\.jsonl:{number}:1: found a value; expected one object a line"
+    with pytest.raises(DataError, match=match):
+        read(path)
+
+
+def test_nulls_within_lines_are_values(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text('{"ts": 1, "x":null}\n\n{"ts": 2, "x": 1.5, "s": "\\nnull"}\n')
+    assert read(path)["x"].to_pylist() == [None, 1.5]
+
+
 def test_names_of_formats() -> None:
     for name, message in (
         ("xml", "'xml' is no format; use csv, tsv"),

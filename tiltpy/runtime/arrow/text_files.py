@@ -1,5 +1,7 @@
 """Tables in text: CSV, TSV and JSON lines, read by Arrow."""
 
+import re
+
 import pyarrow as pa
 
 from tiltpy import arrow_functions as functions
@@ -15,6 +17,11 @@ from tiltpy.runtime.arrow.text_faults import (
 _FRACTION = r"^(?P<before>.*\D\d{2})[.,](?P<fraction>\d{1,9})(?P<after>\D.*)?$"
 """A time of day whose seconds have a fraction."""
 
+_BLANKS = b" \t\r\xef\xbb\xbf"
+_NULL_LINE = re.compile(rb"\n[ \t\r\xef\xbb\xbf]*null")
+_SCANNED = 1 << 20
+"""Bytes that are searched for such a line at once."""
+
 LONG_BLOCK = 1 << 26
 """Bytes that a row may have, if Arrow does not read it in blocks of 1 MB."""
 
@@ -28,6 +35,8 @@ def read_text(source: TableSource) -> pa.Table:
     Raises `DataError` with a line where it is no table, else what Arrow raises.
     """
     try:
+        if not source.format.is_delimited:
+            _refuse_null_lines(source)
         table = _read(source, {})
         # Names that are no text raise here, where the file is known.
         table = table.rename_columns(table.column_names)
@@ -113,6 +122,22 @@ def _read_json_lines(
     if types:
         parse = pj.ParseOptions(explicit_schema=pa.schema(list(types.items())))
     return pj.read_json(file, read, parse)
+
+
+def _refuse_null_lines(source: TableSource) -> None:
+    """Refuse JSON lines of which one is null, as those of `jq` may be.
+
+    Arrow's reader takes some for rows, and ends the process at others.
+    """
+    with source.open() as file:
+        start = b"\n"
+        while block := file.read(_SCANNED):
+            text = start + block
+            if _NULL_LINE.search(text):
+                raise pa.ArrowInvalid("a line is null")
+            line = text[text.rfind(b"\n") + 1 :] if b"\n" in text else b"-"
+            begun = line.lstrip(_BLANKS)[:4]
+            start = b"\n" + begun if b"null".startswith(begun) else b""
 
 
 def parse_times(texts: pa.ChunkedArray, date_format: str | None) -> pa.ChunkedArray:
