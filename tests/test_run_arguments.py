@@ -1,6 +1,7 @@
 """Arguments of a run: options and inputs told apart, unused inputs, numpy's times."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import jedi
@@ -209,6 +210,96 @@ def test_an_argument_of_the_wrong_kind_is_a_type_error(message: str) -> None:
         WRONG[message]()
     assert str(caught.value).startswith(message) or message in str(caught.value)
     assert isinstance(caught.value, TypeError)
+
+
+QUERY = tilt.parse("unit s\ninput x : f64 time ts point\n~o[t] = ~x[t]")
+SOURCE = tilt.source("x", tilt.f64, lifetime=tilt.point())
+FLAGGED: dict[str, tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = {
+    "optimize cache": (tilt.CompileOptions, (), {}),
+    "llvm asm": (QUERY.explain, (), {}),
+    "allow_sort check_reductions": (QUERY.run, (), {"x": X}),
+    "allow_sort": (QUERY.read_inputs, (), {"x": X}),
+    "interactive": (QUERY.run(x=X).plot, (), {}),
+    "left": (tilt.TDom, (), {"precision": "1s"}),
+    "null": (tilt.Rows, (SOURCE,), {}),
+    "distinct": (tilt.define, ("y", tilt.TDom(), SOURCE[tilt.TDom()]), {}),
+    "bounds": (
+        tilt.reduction,
+        ("r", tilt.f64),
+        {"init": 0.0, "acc": lambda s, v: s + v, "result": lambda s: s},
+    ),
+    "accepted": (tilt.ingress, (), {}),
+    "early until_end": (
+        tilt.run_live,
+        (QUERY,),
+        {"sources": {}, "into": {}, "form": "changes"},
+    ),
+    "follow": (tilt.sources.tail, ("examples/data/power.csv",), {}),
+    "follow ": (tilt.sources.folder, ("examples/data",), {}),
+}
+"""Public functions by their flags, with the arguments that they cannot do without."""
+
+
+@pytest.mark.parametrize("value", ["no", 0, None, np.array([1, 2])])
+@pytest.mark.parametrize("flags", FLAGGED)
+def test_flags_are_true_or_false(flags: str, value: object, tmp_path: Path) -> None:
+    """Nothing else counts as one: "no" would be true, and an array neither."""
+    call, arguments, named = FLAGGED[flags]
+    if flags == "follow":
+        (tmp_path / "x.csv").touch()
+        arguments = (tmp_path / "x.csv",)
+    for flag in flags.split():
+        with pytest.raises(TypeError, match=f"{flag}: expected True or False") as error:
+            call(*arguments, **{**named, flag: value})
+        assert isinstance(error.value, tilt.TiltError)
+
+
+@pytest.mark.parametrize("value", ["no", 3, None, np.array(["key", "time"]), X])
+def test_words_are_those_there_are(value: Any) -> None:
+    calls: dict[str, Callable[[], object]] = {
+        "order: expected|order='no': expected": lambda: QUERY.run(x=X, order=value),
+        "format": lambda: QUERY.explain(format=value),
+        "late": lambda: tilt.ingress(late=value),
+        "form": lambda: tilt.run_live(QUERY, sources={}, into={}, form=value),
+    }
+    for message, call in calls.items():
+        with pytest.raises(tilt.TiltError, match=message):
+            call()
+    if value is not None:
+        with pytest.raises(tilt.TiltError, match="by_key"):
+            QUERY.run(x=X).plot(by_key=value)
+        with pytest.raises(tilt.TiltError, match="format"):
+            tilt.sources.folder("examples", format=value)
+        with pytest.raises(tilt.TiltError, match="params"):
+            tilt.parse("~o[t] = t", params=value)
+
+
+def test_numbers_of_other_libraries() -> None:
+    numbers: list[Any] = [np.int64(2), pa.scalar(2)]
+    for workers in numbers:
+        assert len(QUERY.run(x=X, workers=workers)) == 4
+    wrongs: list[Any] = [0, np.array([1, 2])]
+    for wrong in wrongs:
+        with pytest.raises(tilt.TiltError, match="1 or more"):
+            QUERY.live(workers=wrong)
+    assert len(QUERY.run(x=X).head(10**30)) == 4
+
+
+@pytest.mark.parametrize(
+    ("path", "message"), [("", "an empty text"), ("\ud800", r"\\ud800 is not a path")]
+)
+def test_paths_that_the_system_cannot_be_asked_for(path: str, message: str) -> None:
+    result = QUERY.run(x=X)
+    calls: list[Callable[[], object]] = [
+        lambda: tilt.load(path),
+        lambda: result.write_parquet(path),
+        lambda: QUERY.run_to(path, x=X),
+        lambda: tilt.scan_parquet(path),
+        lambda: tilt.sources.folder(path),
+    ]
+    for call in calls:
+        with pytest.raises(tilt.TiltError, match=message):
+            call()
 
 
 def test_frames_are_given_by_name() -> None:

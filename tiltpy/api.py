@@ -8,7 +8,12 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from tiltpy.argument_checks import check_argument, check_path, refusal
+from tiltpy.argument_checks import (
+    check_argument,
+    check_choice,
+    check_flag,
+    check_path,
+)
 from tiltpy.compiler import parsed_queries
 from tiltpy.compiler.declarations import (
     InputDeclaration,
@@ -236,16 +241,14 @@ class CompiledQuery:
         rows that share a stamp, and of loops that may make more than 10^9 visits.
         """
         question = None
-        if progress is None and not check_reductions:
+        if progress is None and not check_flag("check_reductions", check_reductions):
             question = make_question(
                 (start, end, workers, chunk, allow_sort, order), params, inputs
             )
             known = None if question is None else find_run(self, question, inputs)
             if known is not None:
                 return known.make()
-        if order not in ORDERS:
-            message = f"order={order!r}: expected 'key' or 'time'"
-            raise refusal(message, is_of_type=isinstance(order, str))
+        check_choice("order", order, ORDERS)
         query = self._with(params, RUN, inputs)
         request, frames = query.arguments.read(start, end, inputs, RUN)
         with RunProgress(progress) as bar:
@@ -376,7 +379,10 @@ class CompiledQuery:
         query = self._with(params, LIVE, inputs)
         request, given = query.arguments.read(start, None, inputs, LIVE)
         options = read_options(
-            query.needed.unit, workers or 1, None, query.options.costs
+            query.needed.unit,
+            1 if workers is None else workers,
+            None,
+            query.options.costs,
         )
         unit = query.needed.unit
         ways = read_ways([each.name for each in query.needed.inputs], given)
@@ -446,10 +452,9 @@ class CompiledQuery:
             read_data,
         )
 
-        if format not in get_args(Format):
-            known = ", ".join(f"'{name}'" for name in get_args(Format))
-            message = f"there is no format {format!r} to explain in; use {known}"
-            raise refusal(message, is_of_type=isinstance(format, str))
+        check_choice("format", format, get_args(Format))
+        check_flag("llvm", llvm)
+        check_flag("asm", asm)
         if format != "stages" and (llvm or asm):
             raise TiltError("machine code is shown in the format 'stages' only")
         frames = {} if inputs is None else inputs

@@ -1,7 +1,8 @@
 """Checks of the Python API's arguments: of the expected kind, or an `ArgumentError`."""
 
+from collections.abc import Sequence
 from operator import index
-from os import PathLike
+from os import PathLike, fsencode
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,6 +25,21 @@ def check_argument(
     return value
 
 
+def check_flag(name: str, value: bool) -> bool:
+    """Return a flag; refuse what would merely count as true or false."""
+    return check_argument(name, value, bool, "True or False")
+
+
+def check_choice(name: str, value: T, choices: Sequence[str]) -> T:
+    """Return one of a few words; refuse all else, and list them."""
+    *others, last = map(repr, choices)
+    expected = f"{', '.join(others)} or {last}"
+    check_argument(name, value, str, expected)
+    if value not in choices:
+        raise TiltError(f"{name}={value!r}: expected {expected}")
+    return value
+
+
 def refusal(message: str, *, is_of_type: bool) -> TiltError:
     """Make the error about a value: an `ArgumentError` if its type is wrong, too."""
     return TiltError(message) if is_of_type else ArgumentError(message)
@@ -43,8 +59,15 @@ def check_path(name: str, value: object) -> Path:
     if not isinstance(value, str | PathLike):
         check_argument(name, value, str, "a path (str or Path)")
     path = Path(value)  # type: ignore[arg-type]
+    if value == "":
+        raise TiltError(f"{name}: an empty text is not a path")
     if "\0" in str(path):
         raise TiltError(f"{name}: {path} is not a path: it has a NUL")
+    try:
+        fsencode(path)
+    except UnicodeEncodeError:
+        shown = str(path).encode(errors="backslashreplace").decode()
+        raise TiltError(f"{name}: {shown} is not a path: it has no bytes") from None
     return path
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from tiltpy.argument_checks import check_argument
+from tiltpy.argument_checks import check_choice, check_flag
 from tiltpy.errors import ArgumentError, TiltError
 from tiltpy.frontend.surface import syntax
 from tiltpy.inputs import BoundFrame, bind
@@ -77,12 +77,10 @@ def ingress(
     and in order of time: an archive over which `run` says what the session said. The
     others are as in `bind`.
     """
-    if late not in LATE_POLICIES:
-        listed = ", ".join(f"'{policy}'" for policy in LATE_POLICIES)
-        raise TiltError(f"late={late!r}: expected one of {listed}")
+    check_choice("late", late, LATE_POLICIES)
     check_schema(schema)
     bound = bind(None, time=time, lifetime=lifetime, column=column, order=order, by=by)
-    check_argument("accepted", accepted, bool, "True or False")
+    check_flag("accepted", accepted)
     return Ingress(reorder, late, jump, schema, accepted, bound)
 
 

@@ -169,6 +169,15 @@ class Update(Mapping[str, OutputUpdate]):
         return f"<update {', '.join(map(repr, self.values()))}>"
 
 
+def _explain_failure(error: BaseException) -> str:
+    """Explain that a session is over, since a call has failed after it took rows."""
+    failure = str(error) or type(error).__name__
+    ended = f"has failed ({failure})" if isinstance(error, Exception) else "was stopped"
+    return (
+        f"{ended} in the middle of a call; open another one, or resume what save() gave"
+    )
+
+
 class LiveSession(ForkSafe):
     """A query that is given rows as they come; made by `CompiledQuery.live`.
 
@@ -295,7 +304,7 @@ class LiveSession(ForkSafe):
             return call(*of, **no)
         except BaseException as error:
             if self._engine.is_broken:
-                self._closed = f"has failed: {error}"
+                self._closed = _explain_failure(error)
             raise
         finally:
             self._lock.release()

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
-from tiltpy.argument_checks import check_argument, refusal, whole_number
+from tiltpy.argument_checks import check_flag, refusal, whole_number
 from tiltpy.compiler.output_selection import drop_unused_inputs
 from tiltpy.costs import Costs
 from tiltpy.errors import ArgumentError, DataError, TiltError, UnknownArgumentError
@@ -152,9 +152,9 @@ def read_options(
 ) -> RunOptions:
     """Read how to run."""
     interval = None if chunk is None else in_ticks("chunk", ticks_of, chunk, unit)
-    _check_positive("chunk", interval)
-    _check_positive("workers", workers)
-    check_argument("allow_sort", allow_sort, bool, "True or False")
+    interval = _read_positive("chunk", interval)
+    workers = _read_positive("workers", workers)
+    check_flag("allow_sort", allow_sort)
     if progress is not None:
         if not callable(progress):
             raise ArgumentError("progress: expected a function of two numbers, or True")
@@ -190,13 +190,15 @@ def run_time_bounds(query: Query) -> list[str]:
     return bounds
 
 
-def _check_positive(name: str, value: object) -> None:
+def _read_positive(name: str, value: object) -> int | None:
+    """Read a number, numpy's and Arrow's too."""
     if value is None:
-        return
+        return None
     number = whole_number(value)
     if number is None or number < 1:
         message = f"{name}={value}: expected a whole number, 1 or more"
         raise refusal(message, is_of_type=number is not None)
+    return number
 
 
 def _unknown_argument_error(

@@ -258,6 +258,7 @@ def test_inputs_by_key(tilt: Tilt) -> None:
         ("run gone.tilt", 2, "gone.tilt: not readable: no such file or directory"),
         ("run up.tilt", 2, "no file for input 'm'; add --input m=FILE"),
         ("run up.tilt --input gone.csv", 2, "gone.csv: there is no such file"),
+        ("run up.tilt --input m=", 2, "--input m=: it has no value; give one"),
         ("run up.tilt --input m.xls", 2, "the suffix '.xls' says no format"),
         ("run up.tilt --input mm=m.csv", 2, "there is no 'mm'; did you mean 'm'?"),
         ("run up.tilt --input m.csv --input m.csv", 2, "--input is given twice"),

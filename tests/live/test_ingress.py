@@ -340,6 +340,34 @@ def test_calls_of_a_session_that_is_over_say_why() -> None:
         other.advance("1970-01-01T00:00:40")
 
 
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (KeyboardInterrupt(), "the session was stopped in the middle of a call; open"),
+        (MemoryError(), r"the session has failed \(MemoryError\) in the middle"),
+        (
+            tilt.DataError("too far"),
+            r"the session has failed \(too far\) in the middle",
+        ),
+    ],
+)
+def test_a_session_that_failed_says_how(
+    error: BaseException, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a call that had taken rows already nobody can say what has become of them."""
+    live = tilt.parse(COUNTS).live()
+    live.push(x=rows(3))
+
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(live._engine, "_step", fail)
+    with pytest.raises(type(error)):
+        live.push(x=rows(13))
+    with pytest.raises(tilt.TiltError, match=r"push\(\): " + text):
+        live.push(x=rows(23))
+
+
 def test_open_rows_of_before_are_not_mistaken_for_those_of_now() -> None:
     live = tilt.parse(COUNTS).live()
     update = live.push(x=rows(3, 12))
@@ -391,7 +419,7 @@ def test_names_and_arguments_are_checked() -> None:
     query = tilt.parse(COUNTS)
     with pytest.raises(tilt.DataError, match=r"push\(\): the query has no such input"):
         query.live().push(z=rows(1))
-    with pytest.raises(tilt.TiltError, match="late='never': expected one of 'drop'"):
+    with pytest.raises(tilt.TiltError, match="late='never': expected 'drop'"):
         tilt.ingress(late="never")  # type: ignore[arg-type]
     with pytest.raises(tilt.TiltError, match="expected no negative length"):
         query.live(x=tilt.ingress(reorder=-3))

@@ -347,7 +347,7 @@ def test_what_is_refused() -> None:
     source: Callable[[], RowSource] = lambda: Stepwise([])  # noqa: E731
     with pytest.raises(ArgumentError, match="early=True: early rows change, and form="):
         run_live(tilt.parse(SUMS), sources={"x": source()}, into={}, early=True)
-    with pytest.raises(ArgumentError, match="form='upserts': expected 'append', 'ups"):
+    with pytest.raises(tilt.TiltError, match="form='upserts': expected 'append', 'ups"):
         OutputForm("upserts")  # type: ignore[arg-type]
     by_row = tilt.parse(
         "unit s\ninput x : f64 time t point\ne = Rows(~x)\n~y[e] = ~x[e]\n"

@@ -58,7 +58,10 @@ def assign(
         elif equals and name.isidentifier():
             raise ArgumentsError(f"{option} {text}: {explain_unknown(name, names)}")
         else:
+            value = text
             bare.append(text)
+        if not value:  # as of a variable of the shell that is not set
+            raise ArgumentsError(f"{option} {text}: it has no value; give one")
     if bare and not bare_is_for_all and len(names) != 1:
         raise ArgumentsError(
             f"{option} {bare[0]}: say for which of {join_names(names)}: "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tiltpy.argument_checks import check_argument, check_flag
 from tiltpy.costs import DEFAULT_COSTS, Costs
 
 
@@ -24,3 +25,9 @@ class CompileOptions:
     optimize: bool = True
     cache: bool = True
     costs: Costs = DEFAULT_COSTS
+
+    def __post_init__(self) -> None:
+        """Refuse what are no options."""
+        check_flag("optimize", self.optimize)
+        check_flag("cache", self.cache)
+        check_argument("costs", self.costs, Costs, "Costs(...)")

@@ -21,7 +21,8 @@ def parse(
         return frontend.parse(text, name=name, params=params)
 
     texts = isinstance(text, str) and isinstance(name, str)
-    if not stored or not texts or params:
+    has_params = params is not None and not (isinstance(params, dict) and not params)
+    if not stored or not texts or has_params:
         return parse_now()
     store = open_parser_cache(name, text)
     return store.memoize("parsed", Query, parse_now, spans=True).value

@@ -14,6 +14,7 @@ from typing import Any, Literal, Protocol, TypeAlias, get_args
 
 import pyarrow as pa
 
+from tiltpy.argument_checks import check_choice, check_flag
 from tiltpy.errors import ArgumentError
 from tiltpy.ir.keys import keys_of
 from tiltpy.ir.nodes import Query
@@ -37,11 +38,8 @@ class OutputForm:
 
     def __post_init__(self) -> None:
         """Refuse what there is not."""
-        if self.name not in FORMS:
-            raise ArgumentError(
-                f"form={self.name!r}: expected {', '.join(map(repr, FORMS))}"
-            )
-        if self.early and self.name == "append":
+        check_choice("form", self.name, FORMS)
+        if check_flag("early", self.early) and self.name == "append":
             raise ArgumentError(
                 "early=True: early rows change, and form='append' takes no row back; "
                 "choose form='upsert' or form='changes'"

@@ -7,7 +7,12 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from tiltpy.api import CompiledQuery
-from tiltpy.argument_checks import check_argument, check_path, whole_number
+from tiltpy.argument_checks import (
+    check_argument,
+    check_flag,
+    check_path,
+    whole_number,
+)
 from tiltpy.errors import ArgumentError, StateError, TiltError
 from tiltpy.live.live_plan import LivePlan, Sources
 from tiltpy.live.live_run import (
@@ -92,6 +97,7 @@ def run_live(
             check_argument(option, sinks, Mapping, "a dict of sinks by name")
     destinations = Destinations(into, late or {}, accepted or {})
     output_form = OutputForm(form, early)
+    check_flag("until_end", until_end)
     if isinstance(query, LiveSession):
         options = {**({} if state is None else {"state": state}), **live}
         if output_form != APPEND:

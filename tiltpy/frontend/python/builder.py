@@ -19,7 +19,7 @@ from itertools import count
 
 import numpy as np
 
-from tiltpy.argument_checks import check_argument
+from tiltpy.argument_checks import check_argument, check_flag
 from tiltpy.errors import ArgumentError, QueryError, QueryErrors, TiltError
 from tiltpy.frontend.hints.python import translate_errors
 from tiltpy.frontend.python.caller_span import caller_span
@@ -82,6 +82,7 @@ class TDom(Expression):
         left: bool = False,
     ) -> None:
         span = caller_span()
+        check_flag("left", left)
         if isinstance(precision, Object):
             message, hint = "an object is no precision", "write precision=cells_of(...)"
             raise QueryError("E0206", message, span, hint)
@@ -110,7 +111,6 @@ class TDom(Expression):
             message = "the cells of an input are its intervals: nothing moves them"
             hint = "leave the offset and `left` out"
             raise QueryError("E0206", message, span, hint)
-        check_argument("left", left, bool, "True or False")
         written = tuple(argument.syntax for argument in arguments)
         domain = syntax.TimeDomain(syntax.Word(_TIME, span), written, span, left)
         objects = (argument.provenance.objects for argument in arguments)
@@ -141,7 +141,7 @@ class Rows(TDom):
                 span,
                 "like Rows(trades), of trades = source(...)",
             )
-        check_argument("null", null, bool, "True or False")
+        check_flag("null", null)
         ref = syntax.Ref(rows.name, None, None, span)
         domain = syntax.RowDomain(syntax.Word(_TIME, span), ref, null, span)
         provenance = replace(rows.provenance, domains=frozenset([domain]))
@@ -267,7 +267,7 @@ def define(name: str, t: TDom, value: Value, *, distinct: bool = False) -> Objec
     if not isinstance(t, TDom):
         message = "an object is defined over a time domain"
         raise QueryError("E0107", message, span, "give define a TDom")
-    check_argument("distinct", distinct, bool, "True or False")
+    check_flag("distinct", distinct)
     (domain,) = t.provenance.domains
     if body.provenance.domains - {domain}:
         raise QueryError(

@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping
 from inspect import signature
 from typing import Literal, overload
 
+from tiltpy.argument_checks import check_flag
 from tiltpy.errors import QueryError
 from tiltpy.frontend.python.builder import SERIALS
 from tiltpy.frontend.python.caller_span import caller_span
@@ -124,6 +125,7 @@ def reduction(
     start and end, in ticks and cut to the window.
     """
     span = caller_span()
+    bounds = check_flag("bounds", bounds)
     seen = (STATE, _ELEMENT, START, END) if bounds else (STATE, _ELEMENT)
     clauses = [
         _write_clause("init", lambda: init, ()),

@@ -12,7 +12,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TypedDict, Unpack
 
-from tiltpy.argument_checks import check_argument, check_path
+from tiltpy.argument_checks import check_argument, check_flag, check_path
 from tiltpy.errors import ArgumentError, DataError, TiltError
 from tiltpy.live.sources.file_source import FileSource
 from tiltpy.live.sources.folder_source import SETTLED, FolderSource
@@ -78,6 +78,7 @@ def tail(
             f"{checked}: only text that is not compressed can be followed: JSON lines, "
             "CSV or TSV; put files of other formats into a folder, and read that"
         )
+    check_flag("follow", follow)
     return TailSource(checked, form, _read_style(style), follow=follow)
 
 
@@ -101,6 +102,7 @@ def folder(
     form = None if format is None else named_format(format)
     if not checked.is_dir():
         raise DataError(f"{checked}: there is no such directory")
+    check_flag("follow", follow)
     return FolderSource(
         checked,
         pattern,

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from tiltpy.argument_checks import check_argument
 from tiltpy.errors import DataError, TiltError
 from tiltpy.lean_dataclass import dataclass
 
@@ -126,6 +127,7 @@ def format_of(path: Path, suffixes: Iterable[str] = FORMATS) -> FileFormat:
 
 def named_format(name: str) -> FileFormat:
     """Find the format of a name like `csv`, `jsonl` or `csv.gz`."""
+    check_argument("format", name, str, "a name like 'csv'")
     stem, _, rest = name.lower().partition(".")
     compression = COMPRESSIONS.get(f".{rest}") if rest else None
     found = NAMES.get(stem)

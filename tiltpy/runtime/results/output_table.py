@@ -249,7 +249,7 @@ class OutputTable:
         number = whole_number(rows)
         if number is None or number < 0:
             raise ArgumentError(f"rows={rows}: expected a whole number, 0 or more")
-        return self.to_arrow().slice(0, number)
+        return self.to_arrow().slice(0, min(number, self.num_rows))
 
     def write_parquet(self, path: str | Path) -> None:
         """Write the snapshots to a Parquet file, whole or not at all."""

@@ -4,7 +4,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol, get_args
 
-from tiltpy.argument_checks import check_argument, check_path, check_text
+from tiltpy.argument_checks import (
+    check_argument,
+    check_choice,
+    check_flag,
+    check_path,
+    check_text,
+)
 from tiltpy.errors import TiltError
 from tiltpy.plot.series import KeyStyle, Series
 from tiltpy.runtime.arrow.timestamps import OutputStamp
@@ -39,7 +45,7 @@ def plot_outputs(
     `path` is where to write it, too; `keys` are those to draw (None: the
     first), `by_key` how; `interactive` asks for Bokeh.
     """
-    form: Form = "html" if interactive else "png"
+    form: Form = "html" if check_flag("interactive", interactive) else "png"
     if path is not None:
         path = check_path("path", path)
         form = form_of(path)
@@ -47,8 +53,8 @@ def plot_outputs(
             raise TiltError(f"{path}: interactive pictures are .html")
     if keys is not None:
         check_argument("keys", keys, Sequence, "a list of keys")
-    if by_key not in (None, *get_args(KeyStyle)):
-        raise TiltError(f"by_key={by_key!r}: expected 'lines' or 'panels'")
+    if by_key is not None:
+        check_choice("by_key", by_key, get_args(KeyStyle))
     if title is not None:
         check_text("title", title)
     panels = [(drawable, True) for drawable in inputs]
