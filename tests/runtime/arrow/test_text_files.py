@@ -283,6 +283,23 @@ def test_a_line_that_is_null(length: int, null: str, rest: str, tmp_path: Path) 
         read(path)
 
 
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (
+            '{"ts": 2, "x": 1e999}',
+            "found '1e999', which no f64 holds; write null for φ",
+        ),
+        ('{"ts": 2, "x": 1, "x": 2}', "'x' is there twice; leave one of them out"),
+    ],
+)
+def test_json_that_arrow_does_not_read(line: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text(f'{{"ts": 1, "x": 1.5}}\n{line}\n')
+    with pytest.raises(DataError, match=rf"x\.jsonl:2: {message}"):
+        read(path)
+
+
 def test_nulls_within_lines_are_values(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     path.write_text('{"ts": 1, "x":null}\n\n{"ts": 2, "x": 1.5, "s": "\\nnull"}\n')

@@ -6,6 +6,7 @@ are those of an editor, from 1.
 
 import csv
 import json
+import math
 import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
@@ -267,12 +268,16 @@ def _broken_json(source: TableSource) -> str | None:
     kinds: dict[str, str] = {}
     for line, text in _lines(source):
         try:
-            found = json.loads(text)
+            found = json.loads(
+                text, object_pairs_hook=_make_object, parse_float=_parse_float
+            )
         except json.JSONDecodeError as error:
             place = f"{source.name}:{line}:{error.colno}"
             reason = error.msg[:1].lower() + error.msg[1:]
             many = text.lstrip().startswith("[") or text.strip() == "{"
             return f"{place}: no JSON: {reason}" + (_ONE_A_LINE if many else "")
+        except _ValueError as fault:
+            return f"{source.name}:{line}: {fault}"
         if not isinstance(found, dict):
             kind = "an array" if isinstance(found, list) else "a value"
             return f"{source.name}:{line}:1: found {kind}{_ONE_A_LINE}"
@@ -286,6 +291,26 @@ def _broken_json(source: TableSource) -> str | None:
                     f"{kind}, where the lines before have {before}"
                 )
     return None if kinds else f"{source.name}: is empty; it needs one object a line"
+
+
+class _ValueError(ValueError):
+    """JSON that Python reads, and Arrow does not."""
+
+
+def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise _ValueError(f"'{name}' is there twice; leave one of them out")
+        found[name] = value
+    return found
+
+
+def _parse_float(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise _ValueError(f"found {_quote(text)}, which no f64 holds; write null for φ")
+    return number
 
 
 _ONE_A_LINE = (
