@@ -368,3 +368,12 @@ def test_nothing_is_said_of_a_domain_behind_all_rows() -> None:
     update = live.finish()
     assert update["o"].through == 38
     assert len(update["o"].final) == query.run(x=rows, start=38).num_rows == 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "seed", "keys"), [("plain", 9100003, False), ("open", 9200005, True)]
+)
+def test_an_input_without_rows_is_saved_alike(
+    kind: str, seed: int, *, keys: bool
+) -> None:
+    check_cases(kind, range(seed, seed + 1), keys=keys)

@@ -130,8 +130,10 @@ class LiveBuffer(UnkeyedSource):
         return min(low for low, _ in some), max(high for _, high in some)
 
     def save(self) -> dict[str, object]:
-        """Make what `restore` takes."""
-        return {"rows": self._held.rows, "bounds": self.bounds}
+        """Make what `restore` takes: no rows are the same, however they would lie."""
+        rows = self._held.rows
+        held = rows if rows.n else SnapshotBuffer.empty(self._held.payload)
+        return {"rows": held, "bounds": self.bounds}
 
     def restore(self, saved: Mapping[str, Any]) -> None:
         """Go on with saved rows."""
