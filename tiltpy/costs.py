@@ -353,6 +353,9 @@ class Costs(_Thresholds):
     event_reads: int = 8 * LANES
     """Rows before an event that vectors of events read of all windows, at most, if any
     of them reads more than `dense_event_rows`: code is unrolled (compile time)."""
+    event_moments: int = LANES // 2
+    """Rows before an event of which such vectors compute moments, at most: each takes
+    divisions (std of 3 rows)."""
     dense_event_rows: int = LANES
     """Rows before an event that such vectors read, at most, where events are at nearly
     all ticks: a visit to each tick is cheaper beyond (rows left out)."""

@@ -32,6 +32,9 @@ OBJECTS = {
     "difference": "~o[t] = mean(~x[t-10:t]) - mean(~x[t-200:t])",
     "nested": "~m[t] = mean(~x[t-300:t])\n~o[t] = std(~m[t-40:t])",
     "hops": "g = TDom(-inf, inf, 60)\n~o[g] = sum(~x[g-600:g])",
+    "few at events": "~o[t] = ~x[t] != φ ? mean(~x[t-7:t]) : φ",
+    "few before events": "~o[t] = ~x[t] - sum(~x[t-12:t-1])",
+    "few moments": "~o[t] = ~x[t] != φ ? std(~x[t-6:t]) : φ",
     "rows": "e = Rows(~x)\n~o[e] = mean(~x[e-700:e])",
 }
 

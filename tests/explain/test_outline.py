@@ -312,7 +312,7 @@ def test_random_queries_have_outlines(seed: int) -> None:
 def test_wrong_formats_are_refused() -> None:
     query = tilt.parse(TREND)
     with pytest.raises(
-        tilt.TiltError, match=r"no format 'pdf' .* 'stages', 'live', 'tree', "
+        tilt.TiltError, match=r"format='pdf': expected 'stages', 'live', 'tree', "
     ):
         query.explain(format="pdf")  # type: ignore[arg-type]
     with pytest.raises(tilt.TiltError, match="in the format 'stages' only"):

@@ -13,8 +13,10 @@ from tests.lowering.sweep.test_tumbling_rows import STREAMS, points
 from tests.plain import check_engines
 from tests.plan.shapes import Census
 from tiltpy.abi.layouts import Layout, SamplingGrid, TimeLayout
+from tiltpy.aggregates.central_moments import ORDERS
 from tiltpy.compiler.options import CompileOptions
 from tiltpy.compiler.query_kernels import QueryKernels
+from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.frontend.parse import parse
 from tiltpy.ops import REDUCTIONS
 
@@ -85,16 +87,22 @@ NAMES = [
 
 
 def short_query(random: Random) -> str:
-    """Reductions of windows of a few ticks, which end at the event or before."""
+    """Reductions of windows of a few ticks, which end at the event or before.
 
-    def window() -> str:
-        end = random.choice((0, 0, 1, 2, 5))
-        return f"~x[t-{end + random.randint(1, 16 - end)} : t-{end}]"
+    What rounds is folded in lanes up to the event, moments of fewer rows.
+    """
+
+    def window(name: str) -> str:
+        exact = name in ("count", "min", "max", "any", "all")
+        end = random.choice((0, 0, 1, 2, 5)) if exact else 0
+        most = DEFAULT_COSTS.event_moments if name in ORDERS else 16 - end
+        return f"~x[t-{end + random.randint(1, most)} : t-{end}]"
 
     def reduction() -> str:
+        name = random.choice(NAMES)
         of = random.choice(("", "", "abs(v) for v in ", "v * 2 for v in "))
         some = of and random.choice(("", " if v > 0"))
-        return f"{random.choice(NAMES)}({of}{window()}{some})"
+        return f"{name}({of}{window(name)}{some})"
 
     body = random.choice(
         (

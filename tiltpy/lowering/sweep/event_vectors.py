@@ -11,11 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tiltpy.abi.layouts import Layout
-from tiltpy.aggregates.aggregate import State, lift_where, name_state
+from tiltpy.aggregates.aggregate import Aggregate, State, lift_where, name_state
 from tiltpy.aggregates.built_in import aggregate_for
-from tiltpy.aggregates.central_moments import uses_masked_variance
 from tiltpy.aggregates.finalize import finish
-from tiltpy.aggregates.masked_variance import MaskedVariance, in_lanes
 from tiltpy.emit.builder import Block
 from tiltpy.emit.output_arrays import OutputArrays, pack_snapshots
 from tiltpy.emit.references import references
@@ -33,11 +31,12 @@ from tiltpy.loops.build import (
     i64,
     le,
     lt,
+    mul,
     negate,
     select,
     sub,
 )
-from tiltpy.loops.nodes import CountTrue, LExpr, Num, Splat, Var, While
+from tiltpy.loops.nodes import Bin, CountTrue, LExpr, Num, Splat, Var, While
 from tiltpy.lowering.sweep.lane_scans import find_restarts
 from tiltpy.lowering.sweep.restart import Restart
 from tiltpy.lowering.sweep.row_bounds import RowBound
@@ -47,7 +46,12 @@ from tiltpy.lowering.sweep.running_vectors import (
 )
 from tiltpy.lowering.sweep.running_window import RunningWindow
 from tiltpy.plan.nodes import Advance
-from tiltpy.plan.strategies.event_scan import depth, sees_row_after, sees_row_before
+from tiltpy.plan.strategies.event_scan import (
+    depth,
+    rounds,
+    sees_row_after,
+    sees_row_before,
+)
 from tiltpy.types import I32, I64
 
 LEVELS = (4, 8, 16)
@@ -58,6 +62,8 @@ WORTHWHILE = 0.75
 
 Scans = Mapping[Window, RunningWindow]
 """Windows that fold on, with a state for each lane."""
+Values = Sequence[tuple[LoopValue, LExpr]]
+"""Values of rows, oldest first, each with the mask of the lanes that fold it."""
 
 
 def _depth(window: Window, advance: Advance, layout: Layout) -> int:
@@ -255,19 +261,49 @@ class _VectorReads:
         count: LExpr = Splat(Num(0, I32), I32)
         for _, here in values:
             count = self.block.name("count", add(count, convert(here, I32)))
-        if uses_masked_variance(node, len(values), self.block.costs.event_rows):
-            spread = [(in_lanes(value), here) for value, here in values]
-            variance = MaskedVariance(self.block.builder, node, spread)
-            return variance.value(self.block, count)
         aggregate = aggregate_for(node.reduction, node.element.type, {})
-        state: State = tuple(
-            Splat(number, number.type) for number in aggregate.identity
-        )
+        if rounds(node):
+            state = self._fold_by_block(aggregate, values, -node.window.start)
+        else:
+            state = self._fold(aggregate, values)
+        return finish(self.block, node, state, count)
+
+    def _fold(self, aggregate: Aggregate, values: Values) -> State:
+        """Fold values from the oldest to the newest."""
+        state = self._identity(aggregate)
         for value, here in values:
             lifted = lift_where(self.block, aggregate, value, here, i64(0))
             combined = aggregate.combine(self.block, state, lifted)
             state = name_state(self.block, "w", combined)
-        return finish(self.block, node, state, count)
+        return state
+
+    def _fold_by_block(self, aggregate: Aggregate, values: Values, ticks: int) -> State:
+        """Fold values up to the event as two stacks do (see `window_blocks`).
+
+        Those before the event's block of time are on the front: from the newest to the
+        oldest. The others are on the back.
+        """
+        block = self.block
+        newest = sub(self.end(0), i64(1))
+        number = Bin("//", newest, i64(ticks), I64)
+        begin = block.name("begin", mul(number, i64(ticks)))
+        last = len(values) - 1
+        late = [
+            (value, conj(here, block.name("late", lt(begin, self.end(last - index)))))
+            for index, (value, here) in enumerate(values)
+        ]
+        front = self._identity(aggregate)
+        for (value, here), (_, in_block) in zip(
+            reversed(values), reversed(late), strict=True
+        ):
+            early = block.name("early", conj(here, negate(in_block)))
+            lifted = lift_where(block, aggregate, value, early, i64(0))
+            front = name_state(block, "f", aggregate.combine(block, lifted, front))
+        back = self._fold(aggregate, late)
+        return name_state(block, "w", aggregate.combine(block, front, back))
+
+    def _identity(self, aggregate: Aggregate) -> State:
+        return tuple(Splat(number, number.type) for number in aggregate.identity)
 
     def _element(self, node: Reduce, back: int) -> LoopValue:
         payload = self.payload(back)

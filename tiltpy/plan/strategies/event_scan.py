@@ -288,7 +288,11 @@ def _fits_vectors(
     depths = [depth(each, facts.objects[each.object].layout) for each in folded]
     most = _most_rows(depths, facts.costs)
     return (
-        all(point.offset == 0 for point in points)
+        all(
+            _folds_by_block(facts.over(window), window, rows, facts.costs)
+            for window, rows in zip(folded, depths, strict=True)
+        )
+        and all(point.offset == 0 for point in points)
         and len({p.object for p in points} | {w.object for w in windows}) == 1
         and all(window.is_fixed and window.end <= 0 for window in folded)
         and all(rows <= most for rows in depths)
@@ -298,6 +302,29 @@ def _fits_vectors(
         )
         and not any(isinstance(node, EventBound) for node in walk(definition.body))
     )
+
+
+def _folds_by_block(
+    over: Iterable[Reduce], window: Window, rows: int, costs: Costs
+) -> bool:
+    """Decide whether vectors of events fold a window as single visits do, to the bit.
+
+    What rounds is folded block by block there. Vectors do so where the newest row of a
+    window is the event itself; moments take divisions, of many `rows` too many.
+    """
+    rounding = [node for node in over if rounds(node)]
+    if not rounding:
+        return True
+    moments = any(node.reduction in ORDERS for node in rounding)
+    return window.end == 0 and (not moments or rows <= costs.event_moments)
+
+
+def rounds(node: Reduce) -> bool:
+    """Decide whether the result of a reduction depends on how its rows are grouped."""
+    if node.reduction not in FOLDS:
+        return False
+    aggregate = aggregate_for(node.reduction, node.element.type, {})
+    return any(scalar.is_float for scalar in aggregate.types)
 
 
 def _most_rows(depths: Iterable[int], costs: Costs) -> int:
@@ -355,8 +382,9 @@ def prefers_events(
     folded = [w for w in windows if not _shows_row_before(definition, point, w)]
     depths = [depth(window, layout) for window in folded]
     most = _most_rows(depths, costs) if apart else costs.dense_event_rows
-    if all(rows <= most for rows in depths) and all(
-        _folds_rows(definition, point, window) for window in folded
+    if all(
+        rows <= most and _folds_rows(definition, point, window, rows, costs)
+        for window, rows in zip(folded, depths, strict=True)
     ):
         return True
     longest = max(window.end - window.start for window in windows)
@@ -380,7 +408,9 @@ def _shows_row_before(
     )
 
 
-def _folds_rows(definition: TemporalExpr, point: CutPoint, window: Window) -> bool:
+def _folds_rows(
+    definition: TemporalExpr, point: CutPoint, window: Window, rows: int, costs: Costs
+) -> bool:
     """Decide whether a window of events, if it is short, folds in vectors of them."""
     over = [node for node in reductions(definition) if node.window == window]
     return (
@@ -388,4 +418,5 @@ def _folds_rows(definition: TemporalExpr, point: CutPoint, window: Window) -> bo
         and window.is_fixed
         and window.end <= 0
         and all(node.reduction in FOLDS for node in over)
+        and _folds_by_block(over, window, rows, costs)
     )
