@@ -575,7 +575,8 @@ class KeyProgress:
 
     def find_over(self, changes: KeyChanges) -> BoolArray:
         """Find whether nothing changes for a key once its rows have settled."""
-        raise NotImplementedError
+        del changes
+        raise AssertionError("only sessions retire keys")
 
     def find_due(self, changes: KeyChanges) -> Times | int:
         """Find when a key is to be computed again."""
