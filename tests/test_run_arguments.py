@@ -65,7 +65,11 @@ def test_the_method_is_named() -> None:
 
 
 @pytest.mark.parametrize("method", ["run", "stream", "run_to", "live", "read_inputs"])
-def test_editors_complete_the_options(method: str) -> None:
+def test_editors_complete_the_options(
+    method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Of its own: another process may be writing to the cache that all share.
+    monkeypatch.setattr(jedi.settings, "cache_directory", str(tmp_path))
     call = f"query.{method}("
     query = tilt.parse(SUM)
     for typed, option in (("sta", "start="), ("par", "params=")):
