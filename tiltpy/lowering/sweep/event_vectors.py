@@ -48,7 +48,7 @@ from tiltpy.lowering.sweep.running_window import RunningWindow
 from tiltpy.plan.nodes import Advance
 from tiltpy.plan.strategies.event_scan import (
     depth,
-    rounds,
+    folds_exactly,
     sees_row_after,
     sees_row_before,
 )
@@ -262,10 +262,10 @@ class _VectorReads:
         for _, here in values:
             count = self.block.name("count", add(count, convert(here, I32)))
         aggregate = aggregate_for(node.reduction, node.element.type, {})
-        if rounds(node):
-            state = self._fold_by_block(aggregate, values, -node.window.start)
-        else:
+        if folds_exactly(node):
             state = self._fold(aggregate, values)
+        else:
+            state = self._fold_by_block(aggregate, values, -node.window.start)
         return finish(self.block, node, state, count)
 
     def _fold(self, aggregate: Aggregate, values: Values) -> State:
@@ -288,16 +288,14 @@ class _VectorReads:
         number = Bin("//", newest, i64(ticks), I64)
         begin = block.name("begin", mul(number, i64(ticks)))
         last = len(values) - 1
-        late = [
-            (value, conj(here, block.name("late", lt(begin, self.end(last - index)))))
-            for index, (value, here) in enumerate(values)
-        ]
+        early, late = [], []
+        for index, (value, here) in enumerate(values):
+            in_block = block.name("late", lt(begin, self.end(last - index)))
+            early.append((value, conj(here, negate(in_block))))
+            late.append((value, conj(here, in_block)))
         front = self._identity(aggregate)
-        for (value, here), (_, in_block) in zip(
-            reversed(values), reversed(late), strict=True
-        ):
-            early = block.name("early", conj(here, negate(in_block)))
-            lifted = lift_where(block, aggregate, value, early, i64(0))
+        for value, here in reversed(early):
+            lifted = lift_where(block, aggregate, value, here, i64(0))
             front = name_state(block, "f", aggregate.combine(block, lifted, front))
         back = self._fold(aggregate, late)
         return name_state(block, "w", aggregate.combine(block, front, back))

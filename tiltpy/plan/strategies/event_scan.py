@@ -145,7 +145,7 @@ def _fits_scans(facts: LoopFacts, operands: Operands) -> bool:
         and all(point.offset == 0 for point in points)
         and all(plan is WindowPlan.RUNNING for _, plan in operands.windows)
         and all(_takes_rows_in(points[0], window) for window in windows)
-        and all(map(_is_exact_scan, facts.reductions))
+        and all(map(folds_exactly, facts.reductions))
         and not any(isinstance(n, EventBound | ElementStart | Time) for n in nodes)
     )
 
@@ -161,7 +161,7 @@ def _fits_lanes(
         and dict(operands.windows)[window] is WindowPlan.RUNNING
         and advance in (Advance.INSERT, Advance.PACE)
         and not any(isinstance(n, ElementStart | EventBound | Time) for n in nodes)
-        and all(_is_exact_scan(node) or _picks_number(node) for node in over)
+        and all(folds_exactly(node) or _picks_number(node) for node in over)
     )
 
 
@@ -172,10 +172,9 @@ def _picks_number(node: Reduce) -> bool:
     return picks and isinstance(scalar, Scalar) and scalar.kind != "string"
 
 
-def _is_exact_scan(node: Reduce) -> bool:
+def folds_exactly(node: Reduce) -> bool:
     """Decide whether the states of a reduction may be combined in any order."""
-    rule = REDUCTIONS.get(node.reduction)
-    if rule is None or rule.whole or rule.picks_row:
+    if node.reduction not in FOLDS:
         return False
     aggregate = aggregate_for(node.reduction, node.element.type, {})
     return not any(scalar.is_float for scalar in aggregate.types)
@@ -312,19 +311,11 @@ def _folds_by_block(
     What rounds is folded block by block there. Vectors do so where the newest row of a
     window is the event itself; moments take divisions, of many `rows` too many.
     """
-    rounding = [node for node in over if rounds(node)]
+    rounding = [node for node in over if not folds_exactly(node)]
     if not rounding:
         return True
     moments = any(node.reduction in ORDERS for node in rounding)
     return window.end == 0 and (not moments or rows <= costs.event_moments)
-
-
-def rounds(node: Reduce) -> bool:
-    """Decide whether the result of a reduction depends on how its rows are grouped."""
-    if node.reduction not in FOLDS:
-        return False
-    aggregate = aggregate_for(node.reduction, node.element.type, {})
-    return any(scalar.is_float for scalar in aggregate.types)
 
 
 def _most_rows(depths: Iterable[int], costs: Costs) -> int:
