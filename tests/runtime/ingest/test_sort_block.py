@@ -25,3 +25,12 @@ def test_small_blocks(data: st.DataObject, span: int) -> None:
 def test_large_blocks(rows: int, span: int) -> None:
     times = np.random.default_rng(1).integers(-span, span, rows)
     assert (order_block(times) == np.argsort(times, kind="stable")).all()
+
+
+@pytest.mark.parametrize("rows", [1000, COMPARED_ROWS + 1])
+@pytest.mark.parametrize("span", [1 << 20, 1 << 62])
+def test_distinct_numbers(rows: int, span: int) -> None:
+    random = np.random.default_rng(2)
+    numbers = random.permutation(rows) * (2 * span // rows) - span
+    order = order_block(numbers, distinct=True)
+    assert (order == np.argsort(numbers, kind="stable")).all()

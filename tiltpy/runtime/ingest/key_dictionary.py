@@ -15,7 +15,7 @@ from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrow.value_codes import NumberCodes, make_codes
 from tiltpy.runtime.ingest.key_types import common_type
 from tiltpy.runtime.ingest.keys import Keys, LateColumns, cast_keys
-from tiltpy.runtime.ingest.packed_sort import order_distinct
+from tiltpy.runtime.ingest.sort_block import order_block
 
 PAIR_BITS = np.int64(32)
 """The bits of a pair that hold its second code."""
@@ -83,7 +83,9 @@ class KeyDictionary:
             is_null = known.is_null(column)
             if is_null is not None:
                 ranks.append((~is_null).astype(np.int64))
-        return order_distinct(ranks[0]) if len(ranks) == 1 else np.lexsort(ranks)
+        if len(ranks) == 1:
+            return order_block(ranks[0], distinct=True)
+        return np.lexsort(ranks)
 
     def _split(self, codes: I64Array) -> list[I64Array]:
         """Find the code of each column of keys."""

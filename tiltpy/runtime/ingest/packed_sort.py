@@ -18,7 +18,6 @@ from tiltpy.routines.catalogue import (
 )
 from tiltpy.routines.prepared_call import PreparedCall
 from tiltpy.runtime.arrays.block_passes import CACHE_BLOCK, cache_blocks, for_each_block
-from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.concurrency.workers import map_portions, map_shared, portions
 from tiltpy.runtime.ingest.place_rows import place_rows
 from tiltpy.runtime.ingest.row_order import RowOrder
@@ -97,27 +96,6 @@ def sort_packed(
 
     for_each_block(pack, rows)
     return PackedRows(_sort(room, count_bits(size)), bits)
-
-
-def order_distinct(numbers: I64Array) -> I64Array:
-    """Find the order of numbers of which no two are equal, in this thread.
-
-    They are as few as a push has: `sort_packed` goes over more in blocks.
-    """
-    rows = len(numbers)
-    if rows > FEW_ROWS:
-        least = int(numbers.min())
-        size = int(numbers.max()) - least + 1
-        if fits_packed(size, rows):
-            bits, room = PACKED_BITS - count_bits(size), np.empty(2 * rows, np.uint64)
-            packed = room[:rows]
-            np.subtract(numbers, least, out=packed, casting="unsafe")
-            packed <<= np.uint64(bits)
-            packed |= np.arange(rows, dtype=np.uint64)
-            ordered = sort_by_digits(room, count_bits(size))
-            ordered &= np.uint64((1 << bits) - 1)
-            return ordered.view(np.int64)
-    return numbers.argsort()
 
 
 def _sort(room: Packed, bits: int) -> Packed:
