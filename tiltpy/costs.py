@@ -55,7 +55,8 @@ class RunCosts(_Thresholds):
     """Rows for one call where all loops of the kernel are linear: it takes half a
     millisecond, which no worker would make shorter (pushes of 5,000 rows)."""
     lone_call_rows: int = 1 << 20
-    """The same where there is one worker, and chunks would be shared by nobody."""
+    """Rows for one call of linear loops where there is one worker: with nobody to share
+    chunks with, it need not make any (pieces)."""
 
     # Chunks: a call costs up to 100 us, a chunk has about a millisecond of work
 

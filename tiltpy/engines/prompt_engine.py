@@ -17,7 +17,12 @@ from tiltpy.runtime.execution.kernel import Kernels
 from tiltpy.runtime.execution.output_group import OutputGroup
 from tiltpy.runtime.execution.range_formulas import find_form
 from tiltpy.runtime.execution.run_options import RunOptions
-from tiltpy.runtime.execution.single_run import RangeCall, RepeatedCall, SingleRun
+from tiltpy.runtime.execution.single_run import (
+    RangeCall,
+    RepeatedCall,
+    SingleRun,
+    find_linear_rows,
+)
 from tiltpy.runtime.execution.time_domain import LONGEST_CHUNK, OutputRange, Request
 from tiltpy.runtime.execution.time_run import TimeRun
 from tiltpy.runtime.execution.vector_range import find_sampling_grid
@@ -48,8 +53,8 @@ class PromptEngine(Engine):
         adds = adds_floats(group.query)
         self._decides_sums = adds and options.vector is None
         """True if a vector kernel, where it serves, decides how floats are added."""
-        costs, alone = options.costs.run, options.workers == 1
-        self._most_rows = costs.lone_call_rows if alone else costs.linear_call_rows
+        alone = options.workers == 1
+        self._most_rows = find_linear_rows(options.costs.run, alone=alone)
         """The rows beyond which no call serves."""
         self._call: RepeatedCall | None = None
         """The call that computed the last range of few rows."""
@@ -67,9 +72,12 @@ class PromptEngine(Engine):
     ) -> Evaluation:
         """Compute the outputs, by the call that computed the last range if it fits."""
         known = self._last_known
-        if self._decides_sums and self._may_be_dense(rows):
-            known = None
-        if known is not None and ranges is not None and known.fits(ranges, rows, state):
+        if (
+            known is not None
+            and ranges is not None
+            and known.fits(ranges, rows, state)
+            and not self._awaits_vectors(rows)
+        ):
             evaluation = known.evaluate(ranges, rows, state)
             if evaluation is not None:
                 return evaluation
@@ -81,7 +89,7 @@ class PromptEngine(Engine):
         """Choose one call where rows, and what it has to do, are few."""
         if ranges is None or state.in_vectors or not self._are_short(ranges):
             return self.plan_chunks(ranges, self.read(rows, state), state)
-        if self._decides_sums and self._may_be_dense(rows):
+        if self._awaits_vectors(rows):
             return self.plan_chunks(ranges, self.read(rows, state), state)
         total = 0
         for buffer in rows.values():
@@ -111,8 +119,10 @@ class PromptEngine(Engine):
                 return False
         return not self.options.vector and self.options.chunk is None
 
-    def _may_be_dense(self, rows: Rows) -> bool:
-        """Tell whether a vector kernel may serve for rows."""
+    def _awaits_vectors(self, rows: Rows) -> bool:
+        """Tell whether a vector kernel may serve for rows, and would decide sums."""
+        if not self._decides_sums:
+            return False
         for buffer in rows.values():
             if find_sampling_grid(buffer, self.options.costs) is None:
                 return False

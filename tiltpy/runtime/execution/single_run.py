@@ -43,6 +43,11 @@ def find_most_rows(kernel: Kernel, costs: RunCosts, *, alone: bool = False) -> i
     """
     if not all(loop.linear for loop in kernel.signature.loops):
         return costs.single_call_rows
+    return find_linear_rows(costs, alone=alone)
+
+
+def find_linear_rows(costs: RunCosts, *, alone: bool) -> int:
+    """Find for how many rows one call serves where all loops are linear."""
     return costs.lone_call_rows if alone else costs.linear_call_rows
 
 
