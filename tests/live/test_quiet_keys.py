@@ -36,18 +36,24 @@ def frames_of(seed: int) -> list[pa.Table]:
     return first + [table.slice(KEYS + n * ROWS, ROWS) for n in range(PUSHES)]
 
 
-@pytest.mark.parametrize("name", QUERIES)
-def test_quiet_keys_are_left_alone(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each row has its key computed a few times: as it comes, and as it leaves."""
-    planned: list[int] = []
+@pytest.fixture
+def planned(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Count the keys of each plan that sessions make."""
+    counts: list[int] = []
     plan = PromptProgress.plan
 
     def count_keys(self: PromptProgress, *of: object) -> KeyPlan:
         made = plan(self, *of)  # type: ignore[arg-type]
-        planned.append(len(made.codes))
+        counts.append(len(made.codes))
         return made
 
     monkeypatch.setattr(PromptProgress, "plan", count_keys)
+    return counts
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_quiet_keys_are_left_alone(name: str, planned: list[int]) -> None:
+    """Each row has its key computed a few times: as it comes, and as it leaves."""
     query = tilt.parse(f"{HEAD}{QUERIES[name]}\noutput ~o")
     live, frames, said = query.live(), frames_of(len(name)), []
     for number, frame in enumerate(frames):
@@ -66,18 +72,9 @@ def test_quiet_keys_are_left_alone(name: str, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize("lifetime", ["point", "duration 20", "sampled 12"])
 def test_rows_that_nobody_needs_are_dropped_uncomputed(
-    lifetime: str, monkeypatch: pytest.MonkeyPatch
+    lifetime: str, planned: list[int]
 ) -> None:
     """A key of an output of rows is planned with the rows that come, and no more."""
-    planned: list[int] = []
-    plan = PromptProgress.plan
-
-    def count_keys(self: PromptProgress, *of: object) -> KeyPlan:
-        made = plan(self, *of)  # type: ignore[arg-type]
-        planned.append(len(made.codes))
-        return made
-
-    monkeypatch.setattr(PromptProgress, "plan", count_keys)
     head = f"input x by k : f64 time ts {lifetime}\ne = Rows(~x)\n"
     query = tilt.parse(f"{head}~o[e] = ~x[e] - sum(~x[e-900 : e])\noutput ~o")
     live, frames = query.live(), frames_of(3)

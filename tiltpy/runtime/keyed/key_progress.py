@@ -127,7 +127,7 @@ class KeyProgress:
         self.lasts |= bool(self.awaited)
         """Whether a row of a key may matter to all later cells."""
         self.retires = False
-        """Whether it is known which keys have nothing to come but that rows settle."""
+        """True if it tells which keys wait for nothing but their rows to settle."""
         back = ALL_FUTURE if self.lasts else max(back.ticks for back in backs)
         self.tail = back + rounding + 2 * definition.tdom.precision
         """Ticks behind its last edge from which on no cell sees a row."""
