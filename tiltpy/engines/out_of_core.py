@@ -35,7 +35,8 @@ from tiltpy.runtime.execution.time_domain import (
 )
 from tiltpy.runtime.execution.vector_range import VectorRange, last_seam
 from tiltpy.runtime.execution.visit_warnings import Announcement
-from tiltpy.runtime.incremental.sources import Reading, open_source
+from tiltpy.runtime.incremental.event_source import Reading
+from tiltpy.runtime.incremental.open_source import open_source
 from tiltpy.runtime.incremental.state import (
     InputBuffer,
     InputSource,

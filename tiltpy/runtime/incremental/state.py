@@ -15,8 +15,8 @@ from tiltpy.runtime.arrays.pool import dtype_of
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.incremental.concat import gather
+from tiltpy.runtime.incremental.event_source import EventSource
 from tiltpy.runtime.incremental.growing_rows import GrowingRows
-from tiltpy.runtime.incremental.sources import EventSource
 from tiltpy.runtime.incremental.stamped_rows import EventLength
 from tiltpy.runtime.ingest.read_input import InputRows
 from tiltpy.runtime.ingest.ungrouped_rows import UngroupedRows

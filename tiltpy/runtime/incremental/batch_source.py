@@ -1,14 +1,14 @@
-"""An input that is read piece by piece: rows that nothing can change any more.
+"""Rows that are read batch by batch.
 
-Rows come in order of start. The last stamp's rows wait for the next stamp: it says how
+They come in order of start. The last stamp's rows wait for the next stamp: it says how
 long they hold, and rows with one stamp are put into their tie order together.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -17,150 +17,36 @@ from numpy.typing import NDArray
 from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Input
-from tiltpy.lean_dataclass import dataclass
-from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrays.views import integers_of
 from tiltpy.runtime.arrow.parquet_scan import ParquetScan, RowBatch, ScanRange
 from tiltpy.runtime.arrow.read_frame import flat_column, plain_type
 from tiltpy.runtime.arrow.select_columns import choose_columns
 from tiltpy.runtime.arrow.timestamps import TimeColumn, find_disorder, to_ticks
-from tiltpy.runtime.arrow.validation import check_columns, check_lengths
+from tiltpy.runtime.arrow.validation import check_columns
+from tiltpy.runtime.incremental.event_source import Reading
 from tiltpy.runtime.incremental.growing_rows import GrowingRows
 from tiltpy.runtime.incremental.plain_batches import PlainBatches, find_plain
-from tiltpy.runtime.ingest.batches import no_table, read_batches
-from tiltpy.runtime.ingest.binding import InputBinding, SampleTimes, complete_input
+from tiltpy.runtime.incremental.row_batches import (
+    BatchQueue,
+    group_small,
+    is_large,
+    join_batches,
+    locate_error,
+    skip_rows,
+)
+from tiltpy.runtime.ingest.batches import read_batches
+from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.runtime.ingest.read_input import InputRows, ingest
-from tiltpy.runtime.ingest.ungrouped_rows import UngroupedRows
 from tiltpy.runtime.ingest.unread_rows import UnreadRows
 from tiltpy.types import MAX_TIME, TDom, Unit
 
 T = TypeVar("T")
 
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """A specification of how to read an input.
-
-    `rows` at most at once; the query's `unit`; and `low`: nobody asks for events that
-    end by then (None: all are asked for). All that reads the input by key has the cells
-    of `grid`, if it has one. Rows that come `unread` are those that will be read cell
-    by cell.
-    """
-
-    rows: int
-    unit: Unit | None
-    low: int | None = None
-    grid: TDom | None = None
-    unread: bool = False
-
-
-class EventSource(Protocol):
-    """An input's rows, a piece at a time."""
-
-    declared: Input
-    """The input, completed by what it is bound with."""
-    nothing: InputRows
-    """No rows, with the kind of times and the types of keys that it has."""
-    watermark: int
-    """No event that starts earlier will arrive."""
-    ended: bool
-
-    def pull(
-        self, rows: int, held: GrowingRows | None = None
-    ) -> Sequence[InputRows | UngroupedRows | UnreadRows]:
-        """Read on, about `rows` rows at most; none come where they have to wait.
-
-        Instead rows may be written behind those `held`, and wait there: those that
-        start before the watermark count then, and all once the source has ended. The
-        rows that wait there come behind all others.
-        """
-
-
-def open_source(
-    declared: Input, binding: InputBinding, reading: Reading
-) -> EventSource:
-    """The feed of an input from whatever is bound to it.
-
-    That is a scan of Parquet files, an iterator of frames, of arrays for samples, or
-    one frame or array.
-    """
-    settled = complete_input(declared, binding)
-    if binding.samples is not None:
-        return _SampleFeed(settled, binding, binding.samples, reading)
-    return _RowSource(settled, binding, reading)
-
-
-class _SampleFeed:
-    """Samples without a time column."""
-
-    def __init__(
-        self,
-        declared: Input,
-        binding: InputBinding,
-        samples: SampleTimes,
-        reading: Reading,
-    ) -> None:
-        self.declared = declared
-        self.binding = binding
-        self.unit = reading.unit
-        self.period = samples.period
-        self.watermark = samples.start
-        self.ended = False
-        values = binding.frame
-        several = values if isinstance(values, Iterator) else iter((values,))
-        self._parts = _parts(declared.name, several, reading.rows)
-        self._ahead: list[Sequence[object]] = []
-        self.nothing = InputRows(SnapshotBuffer.empty(declared.type), samples.stamps)
-        if declared.keys:
-            first = next(self._parts, None)
-            if first is None:
-                raise no_table(declared.name)
-            self._ahead.append(first)
-            self.nothing = self._read(first[:0])
-
-    def pull(self, rows: int, held: GrowingRows | None = None) -> list[InputRows]:
-        del rows, held  # an array at a time
-        values = self._ahead.pop() if self._ahead else next(self._parts, None)
-        if values is None:
-            self.ended = True
-            return []
-        read = self._read(values)
-        self.watermark += len(values) * self.period
-        return [read]
-
-    def _read(self, values: Sequence[object]) -> InputRows:
-        samples = SampleTimes(self.watermark, self.period, self.nothing.stamps)
-        bound = replace(self.binding, frame=values, samples=samples)
-        return ingest(self.declared, bound, unit=self.unit)
-
-
 COSTS = DEFAULT_COSTS.spans
-CAN_BE_CUT = np.ndarray | pa.Array | pa.ChunkedArray | pa.Table
 
 
-def _parts(
-    input: str, arrays: Iterator[object], rows: int
-) -> Iterator[Sequence[object]]:
-    """The arrays, in parts where they have more than so many items."""
-    for values in arrays:
-        if isinstance(values, pa.Table):
-            check_lengths(input, values)
-        if isinstance(values, CAN_BE_CUT) and len(values) > rows:
-            for first in range(0, len(values), rows):
-                yield values[first : first + rows]
-        elif hasattr(values, "__len__"):
-            yield values  # type: ignore[misc]
-        else:
-            kind = type(values)
-            raise DataError(
-                "expected an array, or an iterator of arrays (of tables for a "
-                f"struct); found {kind.__module__}.{kind.__qualname__}",
-                input=input,
-            )
-
-
-class _RowSource:
-    """Rows with stamps, or with starts and ends."""
+class BatchSource:
+    """Reads rows with stamps, or with starts and ends."""
 
     def __init__(
         self, declared: Input, binding: InputBinding, reading: Reading
@@ -177,7 +63,6 @@ class _RowSource:
         """Rows of the last stamp, and others whose cell is not complete."""
         self._behind: list[RowBatch] = []
         """The last batches of those written behind rows that are held: some wait."""
-        self._ahead: list[RowBatch] = []
         scan = binding.frame
         if isinstance(scan, ParquetScan):
             schema = scan.schema
@@ -188,13 +73,14 @@ class _RowSource:
         if isinstance(scan, ParquetScan):
             needed = time_range(declared, self.time, reading)
             batches = scan.batches(self.used, reading.rows, needed)
-        self._batches = batches
         kinds = [plain_type(schema.field(name).type) for name in self.used]
         self._plain = all(map(pa.types.is_primitive, kinds))
         # Not of its schema, for which pyarrow would import pandas.
         empty = pa.table([pa.nulls(0, kind) for kind in kinds], names=self.used)
         self.nothing = ingest(declared, replace(binding, frame=empty), unit=self._unit)
         self._plain_batches = find_plain(declared, choice, empty.schema, self._unit)
+        by_chunk = self._plain_batches is not None
+        self._queue = BatchQueue(batches, self.used, by_chunk=by_chunk)
 
     @property
     def _unit(self) -> Unit | None:
@@ -203,7 +89,7 @@ class _RowSource:
     def pull(
         self, rows: int, held: GrowingRows | None = None
     ) -> Sequence[InputRows | UnreadRows]:
-        fresh, plain = self._collect(rows), self._plain_batches
+        fresh, plain = self._queue.collect(rows), self._plain_batches
         if held is not None and plain is not None:
             came = self._copy_or_share(fresh, plain, held)
             if came is not None:
@@ -216,7 +102,7 @@ class _RowSource:
         if not fresh:
             self.ended = True
             waiting, self._waiting = self._waiting, []
-            return [self._read(waiting, _joined(waiting), None)]
+            return [self._read(waiting, join_batches(waiting), None)]
         return self._read_fresh(fresh)
 
     def _copy_or_share(
@@ -230,14 +116,14 @@ class _RowSource:
             self.ended = not self._waiting
             return [] if self.ended else None
         batches = [*self._waiting, *fresh]
-        small = [b.table.num_rows for b in batches if not _is_large(b)]
+        small = [b.table.num_rows for b in batches if not is_large(b)]
         if small and not held.reserve(sum(small)):
             return None
         done = 0
-        for several in _group(batches):
-            table = _joined(several)
+        for several in group_small(batches):
+            table = join_batches(several)
             assert table is not None
-            if _is_large(several[0]):
+            if is_large(several[0]):
                 shared = plain.share(table, self.watermark)
                 if shared is not None:
                     rest = several[0].slice(shared.rest, table.num_rows)
@@ -254,7 +140,8 @@ class _RowSource:
             self._note_waiting(held.count_waiting(last), several, table.num_rows)
         if not done:
             return None
-        self._waiting, self._ahead = [], [*batches[done:], *self._ahead]
+        self._waiting = []
+        self._queue.put_back(batches[done:])
         return []
 
     def _note_waiting(self, rows: int, batches: list[RowBatch], count: int) -> None:
@@ -270,19 +157,19 @@ class _RowSource:
         if taken is not None:
             starts, _ = taken
             count = sum(batch.table.num_rows for batch in self._behind)
-            self._waiting = _from_row(self._behind, count - len(starts))
+            self._waiting = skip_rows(self._behind, count - len(starts))
         self._behind = []
 
     def _read_fresh(self, fresh: list[RowBatch]) -> list[InputRows]:
         """Read batches together with the rows that wait."""
         came: list[InputRows] = []
-        if self._waiting and _is_large(fresh[0]) and self.reading.grid is None:
+        if self._waiting and is_large(fresh[0]) and self.reading.grid is None:
             next_stamp = self._stamp(fresh, self._times(fresh[0].table), 0)
             if next_stamp - self.below > self.watermark:
                 waiting, self._waiting = self._waiting, []
-                came.append(self._read(waiting, _joined(waiting), next_stamp))
+                came.append(self._read(waiting, join_batches(waiting), next_stamp))
         batches = [*self._waiting, *fresh]
-        table = _joined(batches)
+        table = join_batches(batches)
         assert table is not None
         column = self._times(table)
         stamp, first = self._last_stamp(batches, column)
@@ -294,7 +181,7 @@ class _RowSource:
             )
         came.append(self._read(batches, table.slice(0, first), stamp))
         self._check_order(batches, column, first)
-        self._waiting = _from_row(batches, first)
+        self._waiting = skip_rows(batches, first)
         self.watermark = stamp - self.below
         return came
 
@@ -331,46 +218,7 @@ class _RowSource:
         try:
             return read(replace(self.binding, frame=table))
         except DataError as error:
-            raise self._placed(batches, error) from None
-
-    def _collect(self, rows: int) -> list[RowBatch]:
-        """Collect small batches that are joined, or take a large one by itself."""
-        collected: list[RowBatch] = []
-        while rows > 0:
-            batch = self._ahead.pop(0) if self._ahead else self._next_batch()
-            if batch is None:
-                break
-            count = batch.table.num_rows
-            if collected and _is_large(batch):
-                self._ahead.insert(0, batch)
-                break
-            if count > rows + rows // 8:  # a few rows are not worth another batch
-                self._ahead.insert(0, batch.slice(rows, count))
-                batch = batch.slice(0, rows)
-            if count:
-                collected.append(batch)
-            rows -= count
-            if _is_large(batch):
-                break
-        return collected
-
-    def _next_batch(self) -> RowBatch | None:
-        """Take the next batch, with the columns that are used.
-
-        One of several chunks is as many batches, where they are read as they lie.
-        """
-        batch = next(self._batches, None)
-        if batch is None:
-            return None
-        batch = RowBatch(batch.table.select(self.used), batch.source, batch.first)
-        if self._plain_batches is None or batch.table.column(0).num_chunks <= 1:
-            return batch
-        first, parts = 0, []
-        for chunk in batch.table.to_batches():
-            parts.append(batch.slice(first, first + chunk.num_rows))
-            first += chunk.num_rows
-        self._ahead = parts[1:]
-        return parts[0] if parts else batch
+            raise locate_error(batches, error) from None
 
     def _check(self, batch: RowBatch) -> None:
         """Check the columns of a batch before they are joined."""
@@ -397,7 +245,7 @@ class _RowSource:
         before = max(0, first - 1)
         rest = column.slice(before)
         if not rest.null_count and find_disorder(integers_of(rest)) is not None:
-            raise self._placed(batches, self.disorder(rest), before)
+            raise locate_error(batches, self.disorder(rest), before)
 
     def _end_of_cell(
         self, grid: TDom, batches: list[RowBatch], column: pa.Array, stamp: int
@@ -426,7 +274,7 @@ class _RowSource:
         try:
             return int(to_ticks(column)[0].ticks[0])
         except DataError as error:
-            raise self._placed(batches, error, row) from None
+            raise locate_error(batches, error, row) from None
 
     def _read(
         self, batches: list[RowBatch], table: pa.Table | None, next_stamp: int | None
@@ -459,22 +307,6 @@ class _RowSource:
             row=find_disorder(integers_of(column)),
         )
 
-    def _placed(
-        self, batches: Sequence[RowBatch], error: DataError, beyond: int = 0
-    ) -> DataError:
-        """The error with the row's number where it comes from, and the file's name."""
-        where = {"input": error.input, "column": error.column}
-        message = str(error)[len(str(DataError("", row=error.row, **where))) :]
-        row, rest = None, (error.row or 0) + beyond
-        for batch in batches:
-            if rest < batch.table.num_rows:
-                break
-            rest -= batch.table.num_rows
-        if error.row is not None:
-            row = rest + batch.first
-        where_from = f"in {batch.source}: " if batch.source else ""
-        return DataError(f"{where_from}{message}", row=row, **where)
-
     def _check_waiting(self, rows: int) -> None:
         if rows > COSTS.waiting_batches * self.reading.rows:
             raise DataError(
@@ -495,44 +327,6 @@ def time_range(declared: Input, column: str, reading: Reading) -> ScanRange:
     if held and declared.keys:
         low = None  # any row before may be the last one of its key
     return ScanRange(column, end, unit, lifetime.after, held=held, low=low)
-
-
-def _is_large(batch: RowBatch) -> bool:
-    """Tell whether a batch is read by itself."""
-    rows: int = batch.table.num_rows
-    return rows >= COSTS.apart_rows
-
-
-def _group(batches: list[RowBatch]) -> Iterator[list[RowBatch]]:
-    """Group batches that are so small that to join them costs less than each does."""
-    group: list[RowBatch] = []
-    rows = 0
-    for batch in batches:
-        rows += batch.table.num_rows
-        if group and rows > COSTS.grouped_rows:
-            yield group
-            group, rows = [], batch.table.num_rows
-        group.append(batch)
-    if group:
-        yield group
-
-
-def _joined(batches: list[RowBatch]) -> pa.Table | None:
-    """The rows of all batches in one piece."""
-    if len(batches) < 2:
-        return batches[0].table if batches else None
-    return pa.concat_tables([batch.table for batch in batches]).combine_chunks()
-
-
-def _from_row(batches: list[RowBatch], row: int) -> list[RowBatch]:
-    """The rows from one on."""
-    rest_of = []
-    for batch in batches:
-        count = batch.table.num_rows
-        if row < count:
-            rest_of.append(batch.slice(row, count))
-        row = max(0, row - count)
-    return rest_of
 
 
 def _run_at_end(raw: NDArray[np.integer]) -> int:
