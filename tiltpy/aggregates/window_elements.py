@@ -2,11 +2,12 @@
 
 The rows of a window are in two stacks: the front has an array of the combined states of
 its suffixes, the back one running state. Every row is combined at most twice, whatever
-the window's size, and evicted rows leave no trace. A user-defined reduction that evicts
-exactly has one running state instead.
+the window's size, and evicted rows leave no trace. Sums that are exact have an array of
+prefix sums instead: a window is the difference of two. A user-defined reduction that
+evicts exactly has one running state.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from copy import copy
 from itertools import compress
 
@@ -119,9 +120,10 @@ class Track:
     Where it is `filtered` the element may be φ. A `counted` one has a COUNT of the rows
     at which it is not, which the bounds of the window do not tell.
 
-    `running` and `front` are the two stacks; `evictable` states have no stacks. With
-    `folds_on` no row is ever evicted: there is no front, and user-defined reductions
-    need no more than `acc`.
+    `running` and `front` are the two stacks; of `sums` the state is of all rows up to
+    now, and `prefixes` are those of the rows before each; `evictable` states have no
+    arrays. With `folds_on` no row is ever evicted: there is no front, and user-defined
+    reductions need no more than `acc`.
     """
 
     def __init__(
@@ -140,6 +142,8 @@ class Track:
         self.counted = folds_on or self.filtered
         self.running: dict[Aggregate, tuple[Var, ...]] = {}
         self.front: dict[Aggregate, tuple[Array, ...]] = {}
+        self.sums: dict[Aggregate, tuple[Var, ...]] = {}
+        self.prefixes: dict[Aggregate, tuple[Array, ...]] = {}
         self.blocks: dict[Aggregate, tuple[Var, ...]] = {}
         self.evictable: dict[str, EvictableState] = {}
         self.changed: Var | None = None
@@ -185,19 +189,33 @@ class Track:
 
     def add(self, aggregate: Aggregate) -> None:
         """Add the states of an aggregate, once."""
-        if aggregate in self.running:
+        if aggregate in self.running or aggregate in self.sums:
             return
         label, fresh = f"{self.rows.name}.{aggregate.name}", self.builder.fresh
-        self.running[aggregate] = tuple(fresh(label, t) for t in aggregate.types)
+        state = tuple(fresh(label, t) for t in aggregate.types)
+        if aggregate.evict is not None and not self.folds_on:
+            self.sums[aggregate] = state
+            self.prefixes[aggregate] = self._arrays(f"{label}.before", aggregate, 2)
+            return
+        self.running[aggregate] = state
         rounds = any(each.is_float for each in aggregate.types)
         if self.folds_on and rounds and not aggregate.ordered:
             label = f"{label}.blocks"
             self.blocks[aggregate] = tuple(fresh(label, t) for t in aggregate.types)
         if self.folds_on:
             return
-        self.front[aggregate] = tuple(
-            self.builder.temporary(f"{label}.front", t, ((self.rows.name, 1),), 1)
-            for t in aggregate.types
+        self.front[aggregate] = self._arrays(f"{label}.front", aggregate, 1)
+
+    def _arrays(
+        self, label: str, aggregate: Aggregate, extra: int
+    ) -> tuple[Array, ...]:
+        """Make the arrays of a state for each row, and `extra` ones.
+
+        Without rows, too, sums are stored behind the one that a loop can read.
+        """
+        entries = ((self.rows.name, 1),)
+        return tuple(
+            self.builder.temporary(label, t, entries, extra) for t in aggregate.types
         )
 
     @property
@@ -248,6 +266,18 @@ class Track:
         state = aggregate.combine(block, self.blocks[aggregate], running)
         return name_state(block, "w", state)
 
+    def start_sums(self, block: Block, row: LExpr) -> None:
+        """Start the sums before the first row of a window."""
+        for aggregate, state in self.sums.items():
+            assign_state(block, state, aggregate.identity)
+        self.put_sums(block, row)
+
+    def put_sums(self, block: Block, row: LExpr) -> None:
+        """Store the sums of the rows before one."""
+        for aggregate, arrays in self.prefixes.items():
+            for array, var in zip(arrays, self.sums[aggregate], strict=True):
+                block.add(Store(array, row, var))
+
     def begin(self, block: Block, first: LExpr, stop: LExpr) -> None:
         """Insert the rows that are in the window before the loop into what evicts."""
         for evictable in self.evictable.values():
@@ -281,7 +311,9 @@ class Track:
         insertion = block.inner()
         value = element_of(insertion, self.rows, row, self.element)
         valid = insertion.name("come", conj(moved, value.valid))
-        self._merge(insertion, row, value, valid)
+        _combine_row(insertion, self.running, value, valid, row)
+        if self.sums:
+            self._add_up(insertion, row, value, valid)
         for evictable in self.evictable.values():
             evictable.insert(
                 insertion, value, valid, invariant=invariant and not self.filtered
@@ -293,18 +325,25 @@ class Track:
     def append(self, block: Block, row: LExpr) -> None:
         """Add a row to the running states alone."""
         value = element_of(block, self.rows, row, self.element)
-        self._merge(block, row, value, block.name("come", value.valid))
+        valid = block.name("come", value.valid)
+        _combine_row(block, self.running, value, valid, row)
+
+    def add_up(self, block: Block, row: LExpr) -> None:
+        """Add a row to the sums alone."""
+        value = element_of(block, self.rows, row, self.element)
+        self._add_up(block, row, value, block.name("come", value.valid))
+
+    def _add_up(self, block: Block, row: LExpr, value: LoopValue, valid: LExpr) -> None:
+        """Add a row to the sums; if it is not `valid` they are stored as they were."""
+        _combine_row(block, self.sums, value, valid, row)
+        self.put_sums(block, add(row, i64(1)))
 
     def _cheap(self) -> bool:
         """Return whether a combine in vain costs less than a mispredicted branch."""
         calls = any(isinstance(node, Call) for node in walk(self.element))
-        simple = all(len(aggregate.types) == 1 for aggregate in self.running)
+        states = *self.running, *self.sums
+        simple = all(len(aggregate.types) == 1 for aggregate in states)
         return simple and not calls and not self.evictable
-
-    def _merge(self, block: Block, row: LExpr, value: LoopValue, valid: LExpr) -> None:
-        for aggregate, state in self.running.items():
-            lifted = lift_where(block, aggregate, value, valid, row)
-            assign_state(block, state, aggregate.combine(block, state, lifted))
 
     def mark_row(self, block: Block, row: LExpr) -> None:
         """Mark a row that exists as a change, if it contributes."""
@@ -344,13 +383,36 @@ class Track:
             for array, var in zip(arrays, self.running[aggregate], strict=True):
                 block.add(Store(array, at, var))
 
-    def state(self, block: Block, aggregate: Aggregate, top: LExpr) -> State:
-        """The state of the whole window; `top`: the index of the front's oldest row."""
-        front = tuple(
-            block.name("f", load(array, top)) for array in self.front[aggregate]
-        )
-        state = aggregate.combine(block, front, self.running[aggregate])
+    def state(
+        self, block: Block, aggregate: Aggregate, first: LExpr, base: LExpr
+    ) -> State:
+        """The state of the window from row `first` on; `base` is the front's first."""
+        if aggregate in self.sums:
+            before = _load_state(block, self.prefixes[aggregate], first)
+            assert aggregate.evict is not None
+            state = aggregate.evict(block, self.sums[aggregate], before)
+        else:
+            top = block.name("top", sub(first, base))
+            front = _load_state(block, self.front[aggregate], top)
+            state = aggregate.combine(block, front, self.running[aggregate])
         return name_state(block, "w", state)
+
+
+def _load_state(block: Block, arrays: tuple[Array, ...], index: LExpr) -> State:
+    return tuple(block.name("f", load(array, index)) for array in arrays)
+
+
+def _combine_row(
+    block: Block,
+    states: Mapping[Aggregate, tuple[Var, ...]],
+    value: LoopValue,
+    valid: LExpr,
+    row: LExpr,
+) -> None:
+    """Combine states with that of a row."""
+    for aggregate, state in states.items():
+        lifted = lift_where(block, aggregate, value, valid, row)
+        assign_state(block, state, aggregate.combine(block, state, lifted))
 
 
 def assign_state(block: Block, state: tuple[Var, ...], new: State) -> None:

@@ -81,17 +81,23 @@ class PresentChoice:
 class WindowChoice:
     """The plan of one window, and why each more special algorithm was refused.
 
-    `stacked`: some reduction of it merges states, which two stacks hold.
+    `sums`: some reduction is the difference of prefix sums; `stacks`: some merges
+    states, which two stacks hold.
     """
 
     window: Window
     plan: WindowPlan
     refusals: tuple[tuple[str, Refusal], ...]
-    stacked: bool = False
+    sums: bool = False
+    stacks: bool = False
 
     def __str__(self) -> str:
         """Say how the rows of the window are followed."""
-        return self.plan.value + (", on two stacks" if self.stacked else "")
+        states = [
+            *(["by prefix sums"] if self.sums else ()),
+            *(["on two stacks"] if self.stacks else ()),
+        ]
+        return ", ".join([self.plan.value, *([" and ".join(states)] if states else ())])
 
 
 class Advance(Enum):

@@ -67,8 +67,8 @@ class ClippedWindow:
         """The value of a reduction over the window as it is now."""
         window, inner = self.outer.window_rows(), self.inner
         aggregate = bounded_aggregate(reduction, self._bounds)
-        top = block.name("top", sub(inner.lo.row, inner.base))
-        middle = inner.track(node.element).state(block, aggregate, top)
+        track = inner.track(node.element)
+        middle = track.state(block, aggregate, inner.lo.row, inner.base)
         newest = block.name("newest", greatest(sub(window.stop, i64(1)), i64(0)))
         occupied = block.name("some", lt(window.first, window.stop))
         # The oldest row starts before the window; the newest, another, ends after it.

@@ -2,7 +2,8 @@
 
 The rows from the bound `lo` up to `hi` are in the window. Those before `middle` are on
 the front of the two stacks, whose oldest row is `base`. When `lo` passes `middle`, all
-rows of the window move to the front in one backward pass.
+rows of the window move to the front in one backward pass. Exact sums of rows are the
+differences of prefix sums.
 
 How floats are added up does not depend on where a loop began: the back has the rows of
 one block of time, and none at all once the first row of that block has left.
@@ -12,6 +13,7 @@ Where it skips times, `lo` moves first, so that only rows that stay are inserted
 tumbling window combines each of its rows once.
 """
 
+from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 
@@ -138,10 +140,13 @@ class SlidingWindow:
     def _stacks(self) -> list[Track]:
         return [track for track in self.tracks.values() if track.running]
 
+    def _sums(self) -> list[Track]:
+        return [track for track in self.tracks.values() if track.sums]
+
     def _row_tracks(self) -> list[Track | WholeWindow]:
         """The tracks and structures that see each row."""
         tracks = self.tracks.values()
-        known = [t for t in tracks if t.running or t.sees_evictions]
+        known = [t for t in tracks if t.running or t.sums or t.sees_evictions]
         return [*known, *self.wholes.values()]
 
     def start(self, block: Block) -> None:
@@ -160,9 +165,12 @@ class SlidingWindow:
                 bound.start(block)
         for track in self.tracks.values():
             track.begin(block, self.lo.row, self.hi.row)
+        for track in self._sums():
+            track.start_sums(block, self.lo.row)
+            self._fill(block, track.add_up)
         for whole in self.wholes.values():
             whole.start(block)
-            self._fill(block, whole)
+            self._fill(block, whole.insert)
 
     def _restore(self, block: Block, blocks: WindowBlocks) -> None:
         """Insert the rows that the bounds enclose as if the loop had come from afar."""
@@ -210,12 +218,12 @@ class SlidingWindow:
             self._flip(flip, stop)
             block.when(disj(lt(self.middle, self.lo.row), due), flip)
 
-    def _fill(self, block: Block, whole: WholeWindow) -> None:
+    def _fill(self, block: Block, insert: Callable[[Block, LExpr], None]) -> None:
         """Insert the rows that a loop which steps has already moved `hi` past."""
         if self.steps:
             row = self.builder.fresh(f"{self.rows.name}.there")
             inner = block.inner()
-            whole.insert(inner, row)
+            insert(inner, row)
             self._visit(block, row, self.lo.row, inner)
 
     def _visit(self, block: Block, row: Var, first: LExpr, inner: Block) -> None:
@@ -256,6 +264,8 @@ class SlidingWindow:
             self.blocks.start(block)
         for track in self._stacks():
             track.reset(block)
+        for track in self._sums():
+            track.put_sums(block, row)
 
     def advance(self, block: Block, now: LExpr) -> None:
         """Move to the loop's time."""
@@ -292,6 +302,8 @@ class SlidingWindow:
         self._pass(block, now)
         behind, insertions = block.inner(), block.inner()
         self.hi.set(behind, self.lo.row)
+        for sums in self._sums():
+            sums.put_sums(behind, self.lo.row)
         block.when(lt(self.hi.row, self.lo.row), behind)
         if self.blocks is None:
             self._flip_due(block, self.hi.row)
@@ -417,9 +429,9 @@ class SlidingWindow:
             row = self.lo.row if first else sub(self.hi.row, i64(1))
             occupied = lt(self.lo.row, self.hi.row)
             return row_value(block, self.rows, node, row, occupied)
-        top = block.name("top", sub(self.lo.row, self.base))
-        state = track.state(block, aggregate_of(self.builder, node), top)
-        count = track.state(block, COUNT, top)[0] if track.filtered else size
+        edges = self.lo.row, self.base
+        state = track.state(block, aggregate_of(self.builder, node), *edges)
+        count = track.state(block, COUNT, *edges)[0] if track.filtered else size
         if node.reduction in ("first", "last"):
             occupied = block.name("some", lt(i64(0), count))
             return row_value(block, self.rows, node, state[0], occupied)

@@ -6,13 +6,18 @@ a user-defined reduction evicts exactly, merges states, or is computed anew.
 
 from collections.abc import Iterator
 
+from tiltpy.aggregates.built_in import aggregate_for
 from tiltpy.aggregates.user_defined import Slide, slide_of
-from tiltpy.ir.nodes import Reduce, Window
+from tiltpy.ir.nodes import Reduce, UserReduction, Window
+from tiltpy.ops import WHOLE_WINDOW
 from tiltpy.plan.loop_facts import LoopFacts
 from tiltpy.plan.nodes import DISABLED, Refusal, WindowChoice, WindowPlan
 from tiltpy.plan.strategies.sorted_window import sorted_window, sorts
 from tiltpy.plan.strategies.tumbling_fold import tumbling_fold
 from tiltpy.types import ALL_PAST
+
+COUNTED = frozenset({"count", "first", "last"})
+"""Reductions that the bounds of a window tell, where its elements are never φ."""
 
 
 def plan_window(facts: LoopFacts, window: Window) -> WindowChoice:
@@ -20,9 +25,8 @@ def plan_window(facts: LoopFacts, window: Window) -> WindowChoice:
     rows = facts.objects[window.object]
     if not window.is_fixed or window.by_row:
         plan = _plan_open(facts, window)
-        stacked = plan is WindowPlan.TWO_STACK
         refused = tuple(_refuse_order(facts, window, plan))
-        return WindowChoice(window, plan, refused, stacked)
+        return WindowChoice(window, plan, refused, *_choose_states(facts, window, plan))
     refusals: list[tuple[str, Refusal]] = []
     if "tumbling_fold" in facts.disabled:
         fold: Refusal | None = DISABLED
@@ -39,10 +43,8 @@ def plan_window(facts: LoopFacts, window: Window) -> WindowChoice:
     refusals += _refuse_order(facts, window, plan)
     for node in facts.over(window):
         refusals += _refuse_slides(facts, node)
-    stacked = plan is WindowPlan.TWO_STACK and any(
-        _merges(facts, node) for node in facts.over(window)
-    )
-    return WindowChoice(window, plan, tuple(dict.fromkeys(refusals)), stacked)
+    states = _choose_states(facts, window, plan)
+    return WindowChoice(window, plan, tuple(dict.fromkeys(refusals)), *states)
 
 
 def _refuse_order(
@@ -67,14 +69,48 @@ def _plan_open(facts: LoopFacts, window: Window) -> WindowPlan:
     return WindowPlan.TWO_STACK
 
 
+def _choose_states(
+    facts: LoopFacts, window: Window, plan: WindowPlan
+) -> tuple[bool, bool]:
+    """Tell whether some reductions have prefix sums, and some two stacks of states."""
+    if plan is not WindowPlan.TWO_STACK:
+        return False, False
+    over = [n for n in facts.over(window) if n.reduction not in WHOLE_WINDOW]
+    sums = any(_adds_up(facts, node) or _counts(facts, node) for node in over)
+    return sums, any(_merges(facts, node) for node in over)
+
+
+def _adds_up(facts: LoopFacts, node: Reduce) -> bool:
+    """Tell whether a reduction adds up what is exact, besides its count."""
+    if node.reduction in facts.user_defined or node.reduction in COUNTED:
+        return False
+    return aggregate_for(node.reduction, node.element.type, {}).evict is not None
+
+
+def _counts(facts: LoopFacts, node: Reduce) -> bool:
+    """Tell whether the rows that a reduction takes in are counted, as some are φ."""
+    reduction = facts.user_defined.get(node.reduction)
+    source = facts.objects[node.window.object]
+    return source.filters(node.element) and (
+        reduction is None or _slide(facts, node, reduction) is Slide.MERGE
+    )
+
+
 def _merges(facts: LoopFacts, node: Reduce) -> bool:
     """Tell whether a reduction merges the states of a window's rows."""
     reduction = facts.user_defined.get(node.reduction)
     if reduction is None:
-        return True
+        if node.reduction in COUNTED:
+            picks = node.reduction != "count"
+            return picks and facts.objects[node.window.object].filters(node.element)
+        return not _adds_up(facts, node)
+    return _slide(facts, node, reduction) in (Slide.MERGE, Slide.CLIP)
+
+
+def _slide(facts: LoopFacts, node: Reduce, reduction: UserReduction) -> Slide:
+    """Find how a user-defined reduction follows its window."""
     source = facts.objects[node.window.object]
-    slide = slide_of(reduction, in_order=source.layout.fifo, disjoint=source.disjoint)
-    return slide in (Slide.MERGE, Slide.CLIP)
+    return slide_of(reduction, in_order=source.layout.fifo, disjoint=source.disjoint)
 
 
 def _refuse_slides(facts: LoopFacts, node: Reduce) -> Iterator[tuple[str, Refusal]]:
@@ -83,19 +119,18 @@ def _refuse_slides(facts: LoopFacts, node: Reduce) -> Iterator[tuple[str, Refusa
     if reduction is None:
         return
     source = facts.objects[node.window.object]
-    in_order, disjoint = source.layout.fifo, source.disjoint
-    slide = slide_of(reduction, in_order=in_order, disjoint=disjoint)
+    slide = _slide(facts, node, reduction)
     no_merge = Refusal(f"{reduction.name} has no merge")
     if reduction.bounds:
         if slide is Slide.RECOMPUTE:
             overlap = Refusal(f"events of ~{source.name} overlap")
-            yield "clip", no_merge if disjoint else overlap
+            yield "clip", no_merge if source.disjoint else overlap
         return
     if slide is Slide.EVICT:
         return
     if reduction.deacc is None:
         yield "evict", Refusal(f"{reduction.name} has no deacc")
-    elif not in_order:
+    elif not source.layout.fifo:
         yield "evict", Refusal(f"events of ~{source.name} end in any order")
     else:
         yield "evict", Refusal(f"the state of {reduction.name} may be φ, or rounded")
