@@ -83,6 +83,38 @@ def test_seams_change_no_bit(layout: str, body: str) -> None:
     )
 
 
+EXACT_MEANS = {
+    "mean": "~o[t] = mean(~x[t-500:t])",
+    "hops": "g = TDom(-inf, inf, 60)\n~o[g] = mean(~x[g-600:g])",
+    "at events": "~o[t] = ~x[t] != φ ? mean(~x[t-70:t]) : φ",
+}
+
+
+@pytest.mark.parametrize("scalar", ["i32", "i64"])
+@pytest.mark.parametrize("body", EXACT_MEANS.values(), ids=EXACT_MEANS)
+@pytest.mark.parametrize("layout", ["sampled", "points", "holes"])
+def test_means_of_integers(layout: str, body: str, scalar: str) -> None:
+    """Those of fewer than 64 bits need no blocks of time: their sums are exact."""
+    random = np.random.default_rng(9)
+    lifetime, draw = TIMES[layout]
+    times = draw(random)
+    values = random.integers(-(2**31), 2**31, len(times))
+    values = values.astype(np.int32) if scalar == "i32" else values << 30
+    table = pa.table({"time": times, "x": values})
+    query = tilt.parse(f"input x : {scalar} {lifetime}\n{body}\noutput ~o")
+    expected = bits_of(query.run(x=table).to_arrow())
+    chunks = query.run(x=table, chunk=777, workers=2).to_arrow()
+    several = query.stream(x=batches(table, 3001), memory="2MB")
+    streamed = pa.concat_tables([result.to_arrow() for result in several])
+    session = query.live(x=tilt.ingress(reorder=0))
+    updates = [session.push(x=piece) for piece in batches(table, 1500)]
+    updates.append(session.finish())
+    pushed = pa.concat_tables([update["o"].final.to_arrow() for update in updates])
+    for other in (chunks, streamed, pushed):
+        for column, known in zip(bits_of(other), expected, strict=True):
+            np.testing.assert_array_equal(column, known)
+
+
 ALL_ENDS = {
     "active": "~o[t] = sum_active(~x[t])",
     "mean": "~o[t] = mean(~x[t-600:t])",

@@ -38,6 +38,9 @@ def rounds(node: Reduce) -> bool:
         return True
     if rule.result in ("sum", "i64"):
         return isinstance(node.type, Scalar) and node.type.is_float
+    if node.reduction == "mean" and isinstance(node.element.type, Scalar):
+        # Of integers of fewer bits the sum is exact, which doubles are of no others.
+        return node.element.type.is_float or node.element.type.bits == 64
     return rule.additive or rule.moments > 0
 
 
