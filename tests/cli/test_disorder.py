@@ -76,6 +76,19 @@ def test_dates_of_text_and_pipes(tilt: Tilt) -> None:
     assert out.splitlines()[-1].split() == ["1d", "0", "0.00%", "2"]
 
 
+def test_times_in_a_dictionary(tilt: Tilt) -> None:
+    stamps = pa.array([1, 3, 2], pa.timestamp("s")).dictionary_encode()
+    table = pa.table({"ts": stamps})
+    with (
+        pa.OSFile("rows.arrow", "wb") as sink,
+        pa.ipc.new_file(sink, table.schema) as writer,
+    ):
+        writer.write_table(table)
+    code, out, err = tilt("disorder", "rows.arrow")
+    assert (code, err) == (0, "")
+    assert "inversions   1 " in out
+
+
 @pytest.mark.parametrize(
     ("words", "message", "code"),
     [
@@ -85,6 +98,9 @@ def test_dates_of_text_and_pipes(tilt: Tilt) -> None:
         ("rows.parquet --time x", "column 'x' is of string; expected timestamps", 1),
         ("null.parquet", "column 'time' has no time in 1 row; fill them in", 1),
         ("empty.parquet", "empty.parquet: there are no rows", 1),
+        (".", ".: is a directory; name a file in it", 2),
+        ("twice.parquet", "several columns are called 'ts'; rename them", 1),
+        ("twice.parquet --time x --by ts", "several columns are called 'ts'", 1),
     ],
 )
 def test_mistakes(tilt: Tilt, words: str, message: str, code: int) -> None:
@@ -92,6 +108,8 @@ def test_mistakes(tilt: Tilt, words: str, message: str, code: int) -> None:
     empty = pa.schema([("time", pa.int64())]).empty_table()
     pq.write_table(empty, "empty.parquet")
     pq.write_table(pa.table({"time": pa.array([1, None])}), "null.parquet")
+    twice = pa.Table.from_arrays([pa.array([1])] * 3, ["ts", "x", "ts"])
+    pq.write_table(twice, "twice.parquet")
     got, out, err = tilt("disorder", *words.split())
     assert (got, out) == (code, "")
     assert message in err

@@ -147,6 +147,47 @@ def test_names_and_types_of_any_kind(tilt: Tilt) -> None:
     assert "TDom(-∞, ∞, 30)" in text
 
 
+def test_directories_are_datasets(tilt: Tilt) -> None:
+    Path("rows").mkdir()
+    table = pa.table({"at": pa.array([1, 2], pa.timestamp("s")), "v": [1.5, 2.5]})
+    pq.write_table(table, "rows/first.parquet")
+    code, _, err = tilt("new", "rows", "--output", "q.tilt")
+    assert code == 0
+    code, out, err = tilt(*shlex.split(err.partition("run it: tilt ")[2]))
+    assert (code, err) == (0, "")
+    assert "average" in out
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([1, 2, 2], pa.timestamp("s")).dictionary_encode(),
+        pa.array([-(2**63), 0, 2**63 - 1], pa.timestamp("us")),
+        pa.array([-(2**63), 0, 2**63 - 1], pa.timestamp("s")),
+        pa.array([0, 2**63, 2**64 - 1], pa.uint64()),
+        pa.array([-(2**31), 0, 2**31 - 1], pa.date32()),
+    ],
+    ids=lambda column: str(column.type),
+)
+def test_times_of_any_kind(tilt: Tilt, column: pa.Array) -> None:
+    table = pa.table(
+        {
+            "ts": column,
+            "half": pa.array([1, 2, 3], pa.float16()),
+            "view": pa.array(["a", "b", None], pa.string_view()),
+            "code": pa.array(["a", "b", None]).dictionary_encode(),
+        }
+    )
+    with (
+        pa.OSFile("times.arrow", "wb") as sink,
+        pa.ipc.new_file(sink, table.schema) as writer,
+    ):
+        writer.write_table(table)
+    code, out, err = tilt("new", "times.arrow")
+    assert (code, err) == (0, "")
+    assert "input times : { half: f32, view: string, code: string } time ts" in out
+
+
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
@@ -161,6 +202,8 @@ def test_names_and_types_of_any_kind(tilt: Tilt) -> None:
         ),
         ("times.csv", 1, "it has times and keys, but no column of values"),
         ("twice.csv", 1, "several columns are called 'x'; rename them"),
+        ("twice.parquet", 1, "several columns are called 'x'; rename them"),
+        ("nothing", 1, "nothing: there are no .parquet files"),
     ],
 )
 def test_what_is_wrong_is_one_line(
@@ -170,6 +213,9 @@ def test_what_is_wrong_is_one_line(
     Path("plain.csv").write_text("a,b\n1,2\n")
     Path("times.csv").write_text("time\n1\n")
     Path("twice.csv").write_text("time,x,x\n1,2,3\n")
+    twice = pa.Table.from_arrays([pa.array([1])] * 3, ["time", "x", "x"])
+    pq.write_table(twice, "twice.parquet")
+    Path("nothing").mkdir()
     got, out, err = tilt("new", *words.split())
     assert (got, out, err.count("\n")) == (code, "", 1)
     assert message in err

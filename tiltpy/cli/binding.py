@@ -75,7 +75,7 @@ def input_paths(query: tilt.CompiledQuery, args: Namespace) -> dict[str, Path]:
         path = paths[name] = Path(text)
         if is_pipe(path):
             continue
-        if _is_dataset(path):
+        if is_dataset(path):
             _check_dataset(path)
             continue
         if options.format(name) is None:
@@ -97,14 +97,14 @@ def _check_dataset(path: Path) -> None:
         raise ArgumentsError(str(error)) from error
 
 
-def _is_dataset(path: Path) -> bool:
+def is_dataset(path: Path) -> bool:
     """Tell whether a path is a dataset of Parquet files: a directory, or a pattern."""
     return path.is_dir() or (has_magic(str(path)) and not path.exists())
 
 
 def must_stream(paths: Iterable[Path], memory: str | None) -> bool:
     """Tell whether a run reads its inputs piece by piece."""
-    return memory is not None or any(_is_dataset(path) for path in paths)
+    return memory is not None or any(is_dataset(path) for path in paths)
 
 
 def may_stream(
@@ -220,7 +220,7 @@ def _bind_file(
 
     if read is not None:
         return bind(read(path))
-    if _is_dataset(path):
+    if is_dataset(path):
         return bind(tilt.scan_parquet(path))
     if not is_pipe(path):
         form = text_options.format(declared.name) or format_of(path)

@@ -43,6 +43,8 @@ def disorder(args: Namespace) -> int:
     path = Path(args.file)
     options = TextOptions([NAME], args)
     if not is_pipe(path):
+        if path.is_dir():
+            raise ArgumentsError(f"{path}: is a directory; name a file in it")
         if not path.is_file():
             raise ArgumentsError(f"{path}: there is no such file")
         if options.format(NAME) is None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import tiltpy as tilt
 from tiltpy.cli.arguments import ArgumentsError
-from tiltpy.cli.binding import known_format
+from tiltpy.cli.binding import is_dataset, known_format
 from tiltpy.cli.console import note
 from tiltpy.cli.run_options import check_output_path
 from tiltpy.cli.text_options import TextOptions, add_text_options, is_pipe
@@ -19,6 +19,7 @@ from tiltpy.runtime.arrow.files import replace_files
 from tiltpy.visible import escape_text
 
 if TYPE_CHECKING:
+    from tiltpy.runtime.arrow.sources import TableSource
     from tiltpy.runtime.ingest.describe_table import TableDescription
 
 _LIFETIMES = (
@@ -73,6 +74,8 @@ def new(args: Namespace) -> int:
 def _describe(path: Path, name: str, args: Namespace) -> "TableDescription":
     if is_pipe(path):
         raise ArgumentsError(f"{path}: is not a file; name one, whose rows stay")
+    if is_dataset(path):
+        return _describe_rows(tilt.scan_parquet(path), path, args)
     if not path.is_file():
         raise ArgumentsError(f"{path}: there is no such file")
     options = TextOptions([name], args)
@@ -83,16 +86,23 @@ def _describe(path: Path, name: str, args: Namespace) -> "TableDescription":
         guess_text_style,
         style_options,
     )
-    from tiltpy.runtime.ingest.describe_table import (  # noqa: PLC0415 - late
-        describe_table,
-        first_rows,
-    )
 
     style = None if args.delimiter or args.decimal else guess_text_style(source)
     if style is not None:
         source = replace(source, style=style)
         for option, text in style_options(style).items():
             setattr(args, option, [text])
+    return _describe_rows(source, path, args)
+
+
+def _describe_rows(
+    source: "TableSource | tilt.ParquetScan", path: Path, args: Namespace
+) -> "TableDescription":
+    from tiltpy.runtime.ingest.describe_table import (  # noqa: PLC0415 - late
+        describe_table,
+        first_rows,
+    )
+
     table = first_rows(source, ROWS)
     return describe_table(table, str(path), args.time, args.by)
 

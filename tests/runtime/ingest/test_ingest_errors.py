@@ -163,6 +163,10 @@ def test_times_out_of_range(lifetime: lifetimes.Lifetime, low: int, high: int) -
     assert read(days, declared, "ms").buffer.n == 2
     seconds = pa.table({"t": pa.array([-(2**62), 0], pa.timestamp("s")), "m": [1, 2]})
     check(seconds, declared, "is too far from 0", "t", 0, "ms")
+    least = pa.table({"t": pa.array([-(2**63), 0], pa.timestamp("us")), "m": [1, 2]})
+    count = "-9223372036854775808 us from 1970"
+    check(least, declared, f"the time {count} is too far from 0", "t", 0, "us")
+    check(least, declared, f"stamp {count} is not a whole number", "t", 0, "s")
 
 
 def test_events_that_end_before_they_start() -> None:

@@ -110,7 +110,11 @@ class ParquetScan:
     def _types(self, names: Sequence[str]) -> tuple[dict[str, pa.DataType], list[str]]:
         """Find the types of columns, and which of them are strings."""
         schema = self.schema
-        types = {name: schema.field(name).type for name in names}
+        types = {}
+        for name in names:
+            if len(schema.get_all_field_indices(name)) > 1:
+                raise several_columns(str(self.paths[0]), name)
+            types[name] = schema.field(name).type
         return types, [name for name, kind in types.items() if kind == pa.string()]
 
     def _in_order(self, times: ScanRange | None) -> Sequence[Path]:
@@ -177,6 +181,11 @@ def _files(source: str) -> tuple[Path, ...]:
     if not paths:
         raise DataError(f"{source}: there are no {SUFFIX} files")
     return paths
+
+
+def several_columns(table: str, column: str) -> DataError:
+    """Make the error that columns of a table share a name; `table` is its own."""
+    return DataError(f"{table}: several columns are called '{column}'; rename them")
 
 
 def rows_of(frame: object) -> int:

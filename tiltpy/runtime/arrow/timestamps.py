@@ -44,6 +44,9 @@ class StampType:
 NUMPY_UNITS = {"d": "D"}
 """Units that numpy spells otherwise."""
 
+NOT_A_TIME = -(1 << 63)
+"""The count that numpy takes for no time at all."""
+
 PLAIN_TICKS = StampType("ticks")
 
 
@@ -290,6 +293,8 @@ def format_stamp(value: int, kind: StampType) -> str:
     """Format a stored stamp."""
     if kind.unit is None:
         return str(value)
+    if value == NOT_A_TIME:
+        return f"{value} {kind.unit} from 1970"
     unit = NUMPY_UNITS.get(kind.unit, kind.unit)
     text = str(np.array(value, np.int64).view(f"M8[{unit}]"))
     return text.replace("T", " ") + (" UTC" if kind.zone else "")

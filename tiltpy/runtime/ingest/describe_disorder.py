@@ -10,6 +10,7 @@ from tiltpy.lean_dataclass import dataclass
 from tiltpy.messages import quantity
 from tiltpy.runtime.arrays.dtypes import Times
 from tiltpy.runtime.arrays.views import integers_of
+from tiltpy.runtime.arrow.read_frame import flat_column
 from tiltpy.runtime.arrow.timestamps import StampType, find_range, stamp_type
 from tiltpy.runtime.ingest.describe_table import choose_times
 from tiltpy.runtime.ingest.disorder import Arrivals, Disorder, measure_disorder
@@ -72,7 +73,7 @@ def describe_disorder(
 
 def _read_times(table: pa.Table, name: str, column: str) -> tuple[StampType, Times]:
     """Read times as they are written, in units of their column."""
-    array = table.column(column).combine_chunks()
+    array = flat_column(name, table, column)
     kind = stamp_type(array.type)
     if kind is None:
         raise DataError(

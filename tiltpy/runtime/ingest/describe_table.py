@@ -9,12 +9,17 @@ import pyarrow as pa
 
 from tiltpy.errors import DataError
 from tiltpy.lean_dataclass import dataclass
+from tiltpy.runtime.arrays.views import integers_of
 from tiltpy.runtime.arrow.display import format_values
+from tiltpy.runtime.arrow.encode_strings import is_string
 from tiltpy.runtime.arrow.files import read_source
-from tiltpy.runtime.arrow.parquet_scan import ParquetScan
+from tiltpy.runtime.arrow.parquet_scan import ParquetScan, several_columns
+from tiltpy.runtime.arrow.read_frame import flat_column, payload_array, plain_type
 from tiltpy.runtime.arrow.select_columns import TIME_NAMES
 from tiltpy.runtime.arrow.sources import TableSource
+from tiltpy.runtime.arrow.timestamps import stamp_type
 from tiltpy.runtime.ingest.text_types import hint_dates, parse_dates
+from tiltpy.types import MAX_OFFSET, NANOSECONDS, STRING
 
 STEPS = (
     ("ns", 1), ("us", 10**3), ("ms", 10**6), ("s", 10**9), ("m", 60 * 10**9),
@@ -45,12 +50,8 @@ def describe_table(
 
     `name` is what errors call it.
     """
-    names = table.column_names
-    for column in names:
-        if names.count(column) > 1:
-            raise DataError(
-                f"{name}: several columns are called '{column}'; rename them"
-            )
+    for column in table.column_names:
+        _check_single(table, name, column)
     stamps = choose_times(table, name, time, [key] if key else [])
     types = {f.name: _type_of(f.type) for f in table.schema if f.name != stamps}
     keys = (column for column, kind in types.items() if _is_key(table, column, kind))
@@ -58,7 +59,7 @@ def describe_table(
     fields = {c: kind for c, kind in types.items() if kind is not None and c != chosen}
     if not fields:
         raise DataError(f"{name}: it has times and keys, but no column of values")
-    unit, step = _steps(table.column(stamps))
+    unit, step = _steps(flat_column(name, table, stamps))
     columns = [
         (field.name, _first_value(table, field), str(field.type))
         for field in table.schema
@@ -75,6 +76,7 @@ def choose_times(
     for column in (*times, *keys):
         if column not in table.column_names:
             raise DataError(f"{name}: there is no column '{column}'; there is {listed}")
+        _check_single(table, name, column)
     if not times:
         raise DataError(
             f"{name}: found no times in {listed}; name their column: --time COLUMN, "
@@ -83,13 +85,25 @@ def choose_times(
     return times[0]
 
 
-def first_rows(source: TableSource, rows: int) -> pa.Table:
+def _check_single(table: pa.Table, name: str, column: str) -> None:
+    """Refuse the name of several columns."""
+    if table.column_names.count(column) > 1:
+        raise several_columns(name, column)
+
+
+def first_rows(source: TableSource | ParquetScan, rows: int) -> pa.Table:
     """Read the first rows of a source; texts of dates become times."""
-    if source.format.name == "Parquet" and source.content is None:
+    if isinstance(source, ParquetScan):
+        scan: ParquetScan | None = source
+    elif source.format.name == "Parquet" and source.content is None:
         scan = ParquetScan((Path(source.name),))
+    else:
+        scan = None
+    if scan is not None:
         batches = scan.batches(scan.schema.names, rows)
         first = next((batch.table for batch in batches), None)
         return scan.schema.empty_table() if first is None else first
+    assert isinstance(source, TableSource)
     return all_rows(source).slice(0, rows)
 
 
@@ -124,16 +138,14 @@ def _first_value(table: pa.Table, field: pa.Field) -> str:
 
 def _type_of(kind: pa.DataType) -> str | None:
     """Name the type in a query; None where there is none."""
-    types = pa.types
-    if types.is_dictionary(kind):
-        return _type_of(kind.value_type)
+    types, kind = pa.types, plain_type(kind)
     if types.is_integer(kind):
         return ("i" if types.is_signed_integer(kind) else "u") + str(kind.bit_width)
-    if types.is_float32(kind) or types.is_float64(kind):
-        return f"f{kind.bit_width}"
+    if types.is_floating(kind):
+        return f"f{max(32, kind.bit_width)}"
     if types.is_boolean(kind):
         return "bool"
-    if types.is_string(kind) or types.is_large_string(kind):
+    if is_string(kind) and not types.is_null(kind):
         return "string"
     return "time" if types.is_timestamp(kind) or types.is_date(kind) else None
 
@@ -142,21 +154,24 @@ def _is_key(table: pa.Table, name: str, kind: str | None) -> bool:
     """Tell whether a column looks like keys: texts, each in several rows."""
     if kind != "string":
         return False
-    distinct = len(table.column(name).combine_chunks().unique())
+    distinct = len(payload_array(name, table, STRING, name).dictionary)
     return bool(1 < distinct <= table.num_rows // 5)
 
 
-def _steps(times: pa.ChunkedArray) -> tuple[str | None, str]:
+def _steps(times: pa.Array) -> tuple[str | None, str]:
     """Choose the unit of the query, and the step of its grid: a few rows."""
-    if pa.types.is_integer(times.type):
-        stamps = np.sort(times.drop_null().to_numpy())
-        return None, str(10 * max(1, _gap(stamps)))
-    nanoseconds = times.cast(pa.timestamp("ns", getattr(times.type, "tz", None)))
-    stamps = np.sort(nanoseconds.drop_null().cast(pa.int64()).to_numpy())
+    kind = stamp_type(times.type)
+    assert kind is not None
+    stamps = np.sort(integers_of(times.drop_null()))
+    if kind.unit is None:
+        return None, str(min(10 * max(1, _gap(stamps)), MAX_OFFSET))
+    own = NANOSECONDS[kind.unit]
     units = [(u, size) for u, size in reversed(STEPS) if u not in {"m", "h"}]
-    unit = next(u for u, size in units if not (stamps % size).any())
+    unit = next(
+        u for u, size in units if size <= own or not (stamps % (size // own)).any()
+    )
     tick = dict(STEPS)[unit]
-    least = max(10 * _gap(stamps), tick)
+    least = max(10 * _gap(stamps) * own, tick)
     grids = (
         (count * size, f"{count}{name}")
         for name, size in STEPS
