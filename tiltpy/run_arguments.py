@@ -31,6 +31,8 @@ class RunMethod:
     binder: str = "tilt.bind(frame, {}=...)"
     """The call that takes the options of a single input: a pattern for one of them."""
     input_options: tuple[str, ...] = "time", "lifetime", "column", "order", "by"
+    bound: str = "{}=..."
+    """The argument that gives a bound of a time domain: a pattern for its name."""
 
     def check_free(self, name: str) -> None:
         """Refuse an input or a bound that could not be told from an option."""
@@ -115,12 +117,21 @@ class Arguments:
                 bounds[name] = in_ticks(name, time_of, arguments[name], unit)
             else:
                 raise DataError(
-                    f"the time domain's bound '{name}' is not given; "
-                    f"give it as run({name}=...)"
+                    f"the time domain's bound '{name}' is not given; give it as "
+                    f"{method.name}({method.bound.format(name)}), or --bound "
+                    f"{name}=... on the command line"
                 )
         request = Request(limits.get("start"), limits.get("end"), bounds)
         check_request(self.needed, request)
         return request, self._frames(arguments, method)
+
+    def check_bound(self, name: str) -> None:
+        """Refuse what is no run-time bound of the query."""
+        if name not in self._declared_bounds:
+            listed = ", ".join(map(repr, self._declared_bounds)) or "none"
+            raise UnknownArgumentError(
+                f"the query has no bound {name!r} of a time domain; it has {listed}"
+            )
 
     def _frames(
         self, arguments: Mapping[str, object], method: RunMethod

@@ -1,6 +1,7 @@
 """Queries over DataFrames of Spark give what local runs give."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from random import Random
 from typing import Any
 from unittest.mock import patch
@@ -455,6 +456,10 @@ def test_what_does_not_fit_is_named_before_anything_runs(spark: SparkSession) ->
             table,
             "input 'trades': expected a DataFrame of Spark, found pyarrow.lib.Table",
         ),
+        (
+            frame.groupBy("symbol"),
+            "input 'trades': expected a DataFrame of Spark, found pyspark.sql.",
+        ),
     ]
     for given, message in cases:
         with pytest.raises(tilt.DataError) as caught:
@@ -472,6 +477,32 @@ def test_what_does_not_fit_is_named_before_anything_runs(spark: SparkSession) ->
         apply(query, frame)  # type: ignore[arg-type]
     with pytest.raises(tilt.DataError, match="input 'b': no DataFrame is given for it"):
         apply(two, {"a": frame})
+    arriving = spark.readStream.format("rate").load()
+    with pytest.raises(tilt.DataError, match="input 'trades': a streaming DataFrame"):
+        apply(query, {"trades": arriving})
+
+
+def test_arguments_of_another_kind_are_refused(spark: SparkSession) -> None:
+    frame, _ = both(spark, [])
+    until = tilt.parse(
+        "input a : i64 time ts point\nd = TDom(0, stop, 1)\n~o[d] = ~a[d]\n"
+    )
+    inputs = {"a": tilt.bind(frame, column="ts")}
+    no_query: Any
+    for no_query in (None, Path("query.tilt"), frame):
+        for function in (apply, apply_all):
+            with pytest.raises(tilt.TiltError, match="query: expected a query: its te"):
+                function(no_query, inputs)
+        with pytest.raises(tilt.TiltError, match="query: expected a query: its text"):
+            tilt_transform(no_query)
+    bounds: Any
+    for bounds, message in (
+        (["stop"], "bounds: expected a dict of times by bound, found a list"),
+        ({"stop": 1, "end": 2}, "no bound 'end' of a time domain; it has 'stop'"),
+        ({}, r"'stop' is not given; give it as apply\(bounds=\{'stop': \.\.\.\}\), or"),
+    ):
+        with pytest.raises(tilt.TiltError, match=message):
+            apply(until, inputs, bounds=bounds)
 
 
 @pytest.mark.parametrize("chunk", [None, 10])

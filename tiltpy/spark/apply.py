@@ -45,6 +45,7 @@ from tiltpy.types import ALL_FUTURE
 
 MEMORY = "256MB"
 """Of rows that a task holds at once, where the caller does not say."""
+APPLY = RunMethod("apply", bound="bounds={{'{}': ...}}")
 PARTITIONS_PER_CORE = 3
 """Partitions for each core: a task that has had an easy one takes another."""
 
@@ -69,7 +70,7 @@ def tilt_transform(
     `time`, `by`, `lifetime`, `column` and `order` are those of `tiltpy.bind`. `output`
     names the output to compute, where the query has several. The rest is as in `apply`.
     """
-    compiled = parse(query) if isinstance(query, str) else query
+    compiled = _read_query(query)
     names = [declared.name for declared in Arguments(compiled.query).needed.inputs]
     if len(names) != 1:
         raise TiltError(
@@ -117,7 +118,7 @@ def apply(
     Rows that share a time are ordered by `order`, or else by all columns that the query
     reads, as they stand in the frame, nulls first.
     """
-    compiled = parse(query) if isinstance(query, str) else query
+    compiled = _read_query(query)
     chosen = _choose_output(compiled.query, output)
     return SparkPlan(compiled, inputs, start, end, chunk, bounds, memory).output(chosen)
 
@@ -133,9 +134,17 @@ def apply_all(
     memory: int | str = MEMORY,
 ) -> dict[str, DataFrame]:
     """Make a DataFrame for each output, by name; each reads the inputs for itself."""
-    compiled = parse(query) if isinstance(query, str) else query
+    compiled = _read_query(query)
     plan = SparkPlan(compiled, inputs, start, end, chunk, bounds, memory)
     return {name: plan.output(name) for name in compiled.query.outputs}
+
+
+def _read_query(query: CompiledQuery | str) -> CompiledQuery:
+    """Compile the text of a query, or check that it is compiled."""
+    if isinstance(query, str):
+        return parse(query)
+    wanted = "a query: its text, tilt.load(path) or tilt.compile(output)"
+    return check_argument("query", query, CompiledQuery, wanted)
 
 
 def _choose_output(query: Query, output: str | None) -> str:
@@ -168,8 +177,11 @@ class SparkPlan:
         self.options = compiled.options
         known = Arguments(compiled.query)
         self.query = resolve_boundaries(known.needed)
-        arguments = {**inputs, **(bounds or {})}
-        self.request, frames = known.read(start, end, arguments, RunMethod("apply"))
+        limits = {} if bounds is None else bounds
+        check_argument("bounds", limits, Mapping, "a dict of times by bound")
+        for name in limits:
+            known.check_bound(name)
+        self.request, frames = known.read(start, end, {**inputs, **limits}, APPLY)
         costs = self.options.costs
         self.chunk = read_options(self.query.unit, None, chunk, costs).chunk
         bindings = {n: binding_of(self.query, n, f) for n, f in frames.items()}

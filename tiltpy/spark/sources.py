@@ -113,13 +113,19 @@ def binding_of(query: Query, name: str, frame: object) -> InputBinding:
         bound = frame.binding(query.unit)
     else:
         bound = InputBinding(frame)
-    kind = type(bound.frame)
-    if not (
-        isinstance(bound.frame, DataFrame) or kind.__module__.startswith("pyspark")
-    ):
+    frame = bound.frame
+    if not isinstance(frame, DataFrame):
+        kind = type(frame)
         raise DataError(
             f"expected a DataFrame of Spark, found {kind.__module__}."
             f"{kind.__qualname__}; for any other frame there is query.run()",
+            input=name,
+        )
+    if frame.isStreaming:
+        raise DataError(
+            "a streaming DataFrame has its rows batch by batch, and windows would end "
+            "with each of them; read it with spark.read, or run the query live: "
+            "tilt.run_live(query, ...)",
             input=name,
         )
     return bound
