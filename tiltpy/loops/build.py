@@ -4,7 +4,7 @@ Lowering reads like arithmetic with these; they fold constants, so that printed 
 stay readable and LLVM has less to do.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 from math import frexp
 from typing import Literal
@@ -121,20 +121,25 @@ MOST_CHAINED = 8
 """Terms joined in a chain; longer sequences are halved, to bound the depth."""
 
 
+def _join(combine: Callable[[LExpr, LExpr], LExpr], terms: Sequence[LExpr]) -> LExpr:
+    """Join at least one term by an operator whose operands group in any way."""
+    if len(terms) > MOST_CHAINED:
+        half = len(terms) // 2
+        terms = [_join(combine, terms[:half]), _join(combine, terms[half:])]
+    return reduce(combine, terms)
+
+
 def _join_bools(
     op: Literal["&&", "||"], terms: Sequence[LExpr], neutral: LExpr, absorbing: LExpr
 ) -> LExpr:
-    if len(terms) > MOST_CHAINED:
-        half = len(terms) // 2
-        halves = terms[:half], terms[half:]
-        terms = [_join_bools(op, operands, neutral, absorbing) for operands in halves]
-    result = neutral
-    for term in terms:
-        if absorbing in (term, result):
+    def combine(left: LExpr, right: LExpr) -> LExpr:
+        if absorbing in (left, right):
             return absorbing
-        if term not in (neutral, result):
-            result = term if result == neutral else Bin(op, result, term, BOOL)
-    return result
+        if left == neutral:
+            return right
+        return left if right in (neutral, left) else Bin(op, left, right, BOOL)
+
+    return _join(combine, terms or [neutral])
 
 
 def negate(operand: LExpr) -> LExpr:
@@ -163,12 +168,12 @@ def select(condition: LExpr, then: LExpr, otherwise: LExpr) -> LExpr:
 
 def least(*terms: LExpr) -> LExpr:
     """The least of integers."""
-    return reduce(lambda a, b: CallFn("min", (a, b), a.type), terms)
+    return _join(lambda a, b: CallFn("min", (a, b), a.type), terms)
 
 
 def greatest(*terms: LExpr) -> LExpr:
     """The greatest of integers."""
-    return reduce(lambda a, b: CallFn("max", (a, b), a.type), terms)
+    return _join(lambda a, b: CallFn("max", (a, b), a.type), terms)
 
 
 def load(array: Array, index: LExpr) -> Load:

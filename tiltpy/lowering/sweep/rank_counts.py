@@ -5,7 +5,6 @@ the counts of its rank, and the present's rank says how many are before it. Each
 time logarithmic in the rows of a chunk.
 """
 
-from functools import reduce
 
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.elements import Names, is_filtered
@@ -88,10 +87,10 @@ class RankCounts:
                 bounds[upper].append(rank)
         high: LExpr = self.tree.size
         if bounds[True]:
-            high = self.tree.before(look, reduce(least, bounds[True]))
+            high = self.tree.before(look, least(*bounds[True]))
         low: LExpr = i64(0)
         if bounds[False]:
-            low = self.tree.before(look, reduce(greatest, bounds[False]))
+            low = self.tree.before(look, greatest(*bounds[False]))
         look.set(result, greatest(sub(high, low), i64(0)))
         block.when(conj(*exist), look)
         return result
