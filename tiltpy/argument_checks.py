@@ -1,6 +1,6 @@
 """Checks of the Python API's arguments: of the expected kind, or an `ArgumentError`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from operator import index
 from os import PathLike, fsencode
 from pathlib import Path
@@ -38,6 +38,11 @@ def check_choice(name: str, value: T, choices: Sequence[str]) -> T:
     if value not in choices:
         raise TiltError(f"{name}={value!r}: expected {expected}")
     return value
+
+
+def has_items(value: object) -> bool:
+    """Tell whether a value has items; an array of numpy without axes has none."""
+    return isinstance(value, Iterable) and getattr(value, "ndim", 1) != 0
 
 
 def refusal(message: str, *, is_of_type: bool) -> TiltError:

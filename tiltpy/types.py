@@ -6,7 +6,7 @@ Times are signed 64-bit counts of ticks, and so are the values of the types `tim
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import ItemsView, Mapping
 from dataclasses import field
 from typing import Literal, NoReturn
 
@@ -99,6 +99,10 @@ class Struct:
 
     fields: tuple[tuple[str, Type], ...]
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.fields, tuple):
+            object.__setattr__(self, "fields", _read_fields(self.fields))
+
     def __str__(self) -> str:
         return "{ " + ", ".join(f"{n}: {t}" for n, t in self.fields) + " }"
 
@@ -113,6 +117,21 @@ class Struct:
 
 
 Type = Scalar | Struct
+
+
+def _read_fields(fields: object) -> tuple[tuple[str, Type], ...]:
+    """Read the fields of a struct that a caller wrote otherwise: as a dict, or a list.
+
+    A dict in a dict is a struct in a struct.
+    """
+    pairs = fields.items() if isinstance(fields, Mapping) else fields
+    if not isinstance(pairs, ItemsView | list):
+        wanted = "a type for each field, like {'a': tilt.f64}"
+        raise ArgumentError(f"Struct: expected {wanted}, found {fields!r}")
+    return tuple(
+        (name, Struct(_read_fields(of)) if isinstance(of, Mapping) else of)
+        for name, of in pairs
+    )
 
 
 def columns(payload: Type) -> tuple[tuple[str, Scalar], ...]:

@@ -2,6 +2,7 @@
 
 import datetime as dt
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -130,3 +131,24 @@ def test_types_of_equal_looks_are_told_apart() -> None:
     two = tilt.Struct((("a", tilt.f64), ("b", tilt.f64)))
     assert str(one) == str(two)
     assert repr(one) != repr(two)
+
+
+def test_fields_of_a_struct_are_a_dict_or_pairs() -> None:
+    written: Any
+    for written in (
+        {"ab": tilt.f64, "cd": {"x": tilt.i64}},
+        [("ab", tilt.f64), ("cd", {"x": tilt.i64})],
+    ):
+        payload = tilt.Struct(written)
+        assert repr(payload) == "{ ab: f64, cd: { x: i64 } }"
+        assert len({payload, tilt.Struct(payload.fields)}) == 1
+        assert (
+            repr(tilt.source("q", payload)) == "input q : { ab: f64, cd: { x: i64 } }"
+        )
+    for written in ("ab", None, 3):
+        with pytest.raises(tilt.TiltError, match="Struct: expected a type for each f"):
+            tilt.Struct(written)
+
+
+def test_numbers_of_many_digits() -> None:
+    assert repr(tilt.second(10**400)).startswith("second(1000")

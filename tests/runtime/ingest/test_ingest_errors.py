@@ -91,6 +91,7 @@ def test_bad_frames() -> None:
     check("a.csv", m(), "found the path of a file; read it first")
     check(None, m(), "expected a table (pyarrow, Polars, pandas, DuckDB")
     check(3, m(), "found an int; rows come in a table")
+    check(pd.DataFrame, m(), "found the class DataFrame; give a table of it")
     check(
         pl.DataFrame({"t": [1]}).lazy(), m(), "a LazyFrame has no rows yet; collect it"
     )

@@ -155,6 +155,12 @@ def test_a_result_is_no_array() -> None:
     for make in (pd.DataFrame, np.asarray):
         with pytest.raises(TypeError, match=r"no array; write result\.to_pandas\(\)"):
             make(one())
+    with pytest.raises(TypeError, match=r"no array; write result\.to_pandas\(\)"):
+        np.asarray(one()["o"])
+    some: Any
+    for some in (0, slice(2)):
+        with pytest.raises(KeyError, match=r"rows are those of to_arrow\(\)"):
+            one()["o"][some]
     rows = {"start": [0, 1, 2], "end": [1, 2, 3], "o": [0.0, 1.0, 2.0]}
     assert one().to_pandas().to_dict("list") == rows
     assert pl.DataFrame(one()).to_dict(as_series=False) == rows

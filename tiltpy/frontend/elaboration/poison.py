@@ -58,6 +58,8 @@ class ErrorLog:
                         f"the first is on line {line}; give it another name",
                     )
                 )
+                if name.startswith("~"):
+                    self.poisoned.add(name)
             first.setdefault(name, word.span)
 
     def poisoned_callees(self) -> frozenset[str]:

@@ -21,6 +21,10 @@ _HINTS: _Rules = (
     (r"distinct ~(\w+)\[\w+\] = \.\.\.", r'define("\1", t, ..., distinct=True)'),
     (r"~(\w+)\[\w+\] = \.\.\.", r'define("\1", t, ...)'),
     (r"like ~(\w+)\[(\w+)\] = ([^,;]+)$", r'like \1 = define("\1", \2, \3)'),
+    (
+        r"^write ~(\w+)\[\w+\] = ~(\w+)\[(\w+)\] and output ~\w+$",
+        r'write compile(define("\1", \3, \2[\3]))',
+    ),
     (r"~(?=\w)", ""),
     (r"; -∞ is all the past", "; x[:t] is all the past"),
     (r"\[-∞ : (\w+)\]", r"[:\1]"),
@@ -119,6 +123,8 @@ def no_value(what: str, span: Span) -> QueryError:
         hint = (
             "join strings with tilt.concat(...); in an f-string {...!r} shows the query"
         )
+    elif what == "parts":
+        hint = 'write x.contains("v") for a part of a string'
     elif what == "length":
         hint = "write tilt.count(...) of a window, tilt.len(...) of a string"
     elif here in ("f64", "i64"):

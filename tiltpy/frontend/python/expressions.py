@@ -4,7 +4,7 @@ An `Expression` looks like a number and holds what was written, where. Nothing i
 or computed before `build_query` elaborates it like a text.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from functools import partial
@@ -14,7 +14,7 @@ from typing import Literal, TypeVar
 
 import numpy as np
 
-from tiltpy.argument_checks import check_argument
+from tiltpy.argument_checks import has_items
 from tiltpy.errors import QueryError, TiltError
 from tiltpy.frontend.hints.misplaced import too_deep
 from tiltpy.frontend.hints.python import no_array, no_method, no_truth, no_value
@@ -171,10 +171,10 @@ class Expression:
     def is_in(self, options: "Iterable[Value]", *others: object) -> "Expression":
         """Tell whether the value is one of some constants, which are in a list."""
         span, operand = caller_span(), lift(self)
-        if others or isinstance(options, str | Expression):
+        no_list = isinstance(options, str | Expression) or not has_items(options)
+        if others or no_list:
             hint = 'write is_in(["view", "click"]), or =='
             raise QueryError("E0206", "is_in takes several values", span, hint)
-        check_argument("is_in", options, Iterable, "several values, like [1, 2]")
         constants = [lift(option) for option in islice(options, MAX_OPTIONS + 1)]
         if not constants:
             raise QueryError("E0206", "is_in of no values", span, "give it some")
@@ -253,10 +253,15 @@ class Expression:
         message, hint = "only objects have values at times", "write q[t].price"
         if isinstance(time, str):
             hint = f"write .{time}"
+        elif isinstance(time, slice):
+            message = "only objects have windows"
+            hint = 'name it: y = define("y", t, ...), and take a window of y'
         raise QueryError("E0107", message, span, hint)
 
+    def __contains__(self, value: object) -> bool:
+        raise no_value("parts", caller_span())
+
     __hash__ = object.__hash__
-    __contains__ = None
 
     def __repr__(self) -> str:
         return format_syntax(self.syntax)
@@ -305,6 +310,8 @@ def lift(value: object) -> Expression:
         case _:
             message = f"{article(type(value).__name__)} is not a value of a query"
             hint = "numbers, bools, strings, durations and times are"
+            if isinstance(value, Mapping):
+                hint = "write tilt.struct(a=..., b=...)"
             raise QueryError("E0201", message, span, hint)
 
 

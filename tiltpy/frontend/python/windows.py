@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 
+from tiltpy.argument_checks import has_items
 from tiltpy.errors import QueryError
 from tiltpy.frontend.python.caller_span import caller_span
 from tiltpy.frontend.python.expressions import (
@@ -33,9 +34,9 @@ def reduce_window(
     `method` that of quantiles.
     """
     element = filter_element(name, x, where)
-    if ddof:
+    if not isinstance(ddof, int) or ddof:
         return call(name, element, ddof=ddof)
-    if method != "linear":
+    if not isinstance(method, str) or method != "linear":
         return call(name, element, *parameter, method=method)
     return call(name, element, *parameter)
 
@@ -93,8 +94,8 @@ def convolve(x: Value, weights: Sequence[float]) -> Expression:
     As many samples as weights divide the window among them; φ where one is missing.
     """
     span = caller_span()
-    if not isinstance(weights, Iterable):
-        message, hint = "the weights are a list", f"write [{weights!r}]"
+    if not has_items(weights):
+        message, hint = "the weights are a list", f"write [{weights}]"
         raise QueryError("E0206", message, span, hint)
     values = [lift(weight) for weight in weights]
     listed = syntax.ListLiteral(tuple(value.syntax for value in values), span)

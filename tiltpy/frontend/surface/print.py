@@ -237,7 +237,7 @@ class _Printer:
 
 
 def _number(value: float) -> str:
-    if isinf(value):
+    if isinstance(value, float) and isinf(value):
         return "∞" if value > 0 else "-∞"
     return repr(value)
 

@@ -5,7 +5,6 @@ the counts of its rank, and the present's rank says how many are before it. Each
 time logarithmic in the rows of a chunk.
 """
 
-
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.elements import Names, is_filtered
 from tiltpy.emit.matches import Comparison, Match

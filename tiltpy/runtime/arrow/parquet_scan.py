@@ -7,7 +7,7 @@ which order of time the files are to be read, and which row groups end before a 
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from glob import glob, has_magic
 from itertools import islice
 from os import PathLike
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from tiltpy.argument_checks import check_path
+from tiltpy.argument_checks import check_path, has_items
 from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.errors import DataError
 from tiltpy.lean_dataclass import dataclass
@@ -156,7 +156,7 @@ def scan_parquet(source: PathArgument | Sequence[PathArgument]) -> ParquetScan:
     """
     if isinstance(source, str | PathLike):
         return ParquetScan(_files(str(check_path("source", source))))
-    if not isinstance(source, Iterable) or isinstance(source, bytes):
+    if not has_items(source) or isinstance(source, bytes):
         check_path("source", source)
     paths = tuple(check_path("source", path) for path in source)
     if not paths:

@@ -158,6 +158,10 @@ def spend(input: str, reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
 def _check_kind(input: str, frame: object) -> None:
     """Refuse what is no frame, with a way out."""
     kind, package = type(frame), package_of(frame)
+    if isinstance(frame, type):
+        raise DataError(
+            f"found the class {frame.__name__}; give a table of it", input=input
+        )
     if package == "pyspark":
         raise DataError(
             "a Spark DataFrame would be pulled to the driver; leave its rows where "

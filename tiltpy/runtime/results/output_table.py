@@ -38,6 +38,7 @@ from tiltpy.runtime.results.table import (
     format_of,
 )
 from tiltpy.runtime.results.unknown_names import (
+    no_array_error,
     unknown_attribute,
     unknown_column,
 )
@@ -311,6 +312,10 @@ class OutputTable:
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def __array__(self, *_: object, **__: object) -> NoReturn:
+        """Refuse to be an array: pandas would make a frame of one column of it."""
+        raise no_array_error()
 
     def __repr__(self) -> str:
         fields = ", ".join(f"{field.name}: {field.type}" for field in self.schema)

@@ -20,6 +20,7 @@ from tiltpy.html import TextPrinter
 from tiltpy.runtime.results.output_table import OutputTable
 from tiltpy.runtime.results.unknown_names import (
     list_names,
+    no_array_error,
     unknown_attribute,
     unknown_output,
 )
@@ -189,10 +190,7 @@ class Result:
 
     def __array__(self, *_: object, **__: object) -> NoReturn:
         """Refuse to be an array: pandas would make a frame of the outputs' names."""
-        raise ArgumentError(
-            "a result is a table, no array; write result.to_pandas(), "
-            "polars.DataFrame(result) or pyarrow.table(result)"
-        )
+        raise no_array_error()
 
     def _repr_pretty_(self, printer: TextPrinter, _cycle: bool) -> None:
         printer.text(str(self))

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from tiltpy.errors import TiltError
+from tiltpy.errors import ArgumentError, TiltError
 from tiltpy.messages import closest
 
 
@@ -25,6 +25,8 @@ def unknown_column(
 ) -> UnknownNameError:
     """Make the error that an output has no column of that name."""
     hint = _hint_name(name, columns)
+    if isinstance(name, int | slice):
+        hint = "; rows are those of to_arrow(), the first ones head(n)"
     return UnknownNameError(
         f"output '{output}' has no column '{name}'; it has {list_names(columns)}{hint}"
     )
@@ -45,6 +47,14 @@ def unknown_attribute(
         there_is = f"; the {kind}s are {list_names(names)}: write {word}[name]"
         message += _hint_attribute(name, dir(type(owner)), word) or there_is
     return AttributeError(message, name=name, obj=owner)
+
+
+def no_array_error() -> ArgumentError:
+    """Make the error that a table is taken for an array."""
+    return ArgumentError(
+        "a result is a table, no array; write result.to_pandas(), "
+        "polars.DataFrame(result) or pyarrow.table(result)"
+    )
 
 
 def list_names(names: Collection[str]) -> str:
