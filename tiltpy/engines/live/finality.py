@@ -36,6 +36,7 @@ def check_lookahead(query: Query) -> None:
                     "it is final before the last row has come",
                     output.span,
                     _hint_end(query)
+                    or _hint_cells(query, source)
                     or "bound the look, as in ~x[t : next within 1h] or until_next max "
                     "1d, or use run()",
                 )
@@ -52,6 +53,16 @@ def _hint_end(query: Query) -> str:
                     f"~{node.object} have their ends; or use run()"
                 )
     return ""
+
+
+def _hint_cells(query: Query, source: str) -> str:
+    """Hint at lifetimes with a limit, where the intervals of an input are cells."""
+    if all(each.tdom.cells != source for each in query.definitions):
+        return ""
+    return (
+        f"an interval of ~{source} may have begun long before its row comes: give it a "
+        "lifetime with a limit, like duration 8h or until_next max 8h; or use run()"
+    )
 
 
 def is_never_final(boundary: Boundary) -> bool:
