@@ -327,9 +327,9 @@ class CompiledQuery:
         """Write the outputs to files as `stream` gives them; how many snapshots each.
 
         `path` is a file (.parquet, .arrow, .csv, .tsv, .jsonl; text also .csv.gz or
-        .csv.zst) for a single output, or one for each output by its name. A file is
-        there as a whole or not at all: after an error or Ctrl-C its place holds what it
-        held before.
+        .csv.zst) for a single output, or a file for each output that is to be written,
+        by its name: no others are. A file is there as a whole or not at all: after an
+        error or Ctrl-C its place holds what it held before.
         """
         if isinstance(path, Mapping):
             paths = {name: check_path("path", file) for name, file in path.items()}

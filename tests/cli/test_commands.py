@@ -103,6 +103,10 @@ def test_several_outputs_go_to_several_files(tilt: Tilt) -> None:
     )
     assert tilt(*run, "--output", "up=x.csv", "--output", "down=y.csv")[0] == 0
     assert pc.read_csv("y.csv")["down"].to_pylist() == [9, 19, 49]
+    for option in ((), ("--memory", "1GB")):
+        err = tilt(*run, *option, "--output", "up=x.csv")[2]
+        assert "wrote 3 snapshots to x.csv" in err
+        assert "~down is not written; to have it, add --output down=FILE\n" in err
     code, out, _ = tilt(*run)
     assert code == 0
     assert "~up\n" in out

@@ -125,6 +125,9 @@ def write_outputs(
             of_name = f" of ~{name}" if len(counts) > 1 else ""
             rows = quantity(count, noun(views[name]))
             note(f"wrote {rows}{of_name} to {target}{size}")
+        for name in views:
+            if name not in counts:
+                note(f"~{name} is not written; to have it, add --output {name}=FILE")
 
     return (lambda: None) if args.quiet else say_written
 
