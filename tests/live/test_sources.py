@@ -499,7 +499,7 @@ def test_a_pipe_resumes_as_its_writer_does() -> None:
     source = PipeSource(pipe_of(content), "<stdin>")
     source.seek(None)
     source.seek({"rows": 0})
-    with pytest.raises(DataError, match="3 rows were read before, and a pipe cannot"):
+    with pytest.raises(DataError, match="3 rows came before, and a pipe cannot"):
         source.seek({"rows": 3})
 
 

@@ -141,7 +141,9 @@ def test_explain_says_of_rows_whether_they_are_cut() -> None:
     text = f"{HEAD}~c[t] = ~x[t] > 5\n~o[t] = sum(~x[since ~c : t])\noutput ~o\n"
     table = pa.table({"time": np.arange(40_000), "x": np.zeros(40_000)})
     whole = tilt.parse(text).explain(inputs={"x": table})
-    assert "restarts at ~c, one chunk: 40,000 rows are few" in whole
+    assert (
+        "restarts at ~c, one chunk: too few for several threads: 40,000 rows" in whole
+    )
     assert "segmented" not in whole
     with default_costs(warmup_rows=100, least_chunk_work=1000):
         cut = tilt.parse(text).explain(inputs={"x": table})

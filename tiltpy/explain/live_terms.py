@@ -5,6 +5,7 @@ from tiltpy.engines.live.finality import find_delay, is_never_final
 from tiltpy.ir.keys import keys_of
 from tiltpy.ir.nodes import Query, TemporalExpr
 from tiltpy.ir.print.expressions import ExprPrinter
+from tiltpy.messages import quantity
 from tiltpy.passes.pipeline import optimize
 from tiltpy.passes.resolve_boundaries import resolve_boundaries
 from tiltpy.passes.streamed_keys import find_key_traits
@@ -64,7 +65,7 @@ def _say_rows(boundary: Boundary, printer: ExprPrinter) -> str:
     back = boundary.back
     if back.is_unbounded:
         return "a state stands for all rows, or all are kept"
-    rows = f" and {back.rows} rows before them" if back.rows else ""
+    rows = f" and {quantity(back.rows, 'row')} before them" if back.rows else ""
     if not back.ticks:
         return f"the rows that still last are kept{rows}"
     return f"the rows of the last {printer.ticks(back.ticks)} are kept{rows}"

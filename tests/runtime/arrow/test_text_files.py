@@ -139,6 +139,7 @@ HEAD = "ts,a,n,s,b\n2024-03-01 00:00:00,1,1,x,true\n"
             r"'ts': found '2024-03-01 00:00:02' at FILE:4:1, expected all times with",
         ),
         ("2024-03-01 00:00:01,1,1", r"FILE:3: found 3 values, expected 5"),
+        ("2024-03-01 00:00:01", r"FILE:3: found 1 value, expected 5"),
         ('\n"2024-03-01 00:00:01",1,1,"a,\n""b",no\n', r"'b': found 'no' at FILE:5:6"),
         ('2024-03-01 00:00:01,1,1,5" pipe,"no"', r"'b': found 'no' at FILE:3:33"),
         ('2024-03-01 00:00:01,1,1,"5" pipe,no', r"'b': found 'no' at FILE:3:34"),

@@ -136,7 +136,7 @@ def test_it_goes_with_a_frame_that_has_times() -> None:
         (tilt.sampled(VALUES, 0, "3s"), r"declares the lifetime sampled 2 \(ticks\)"),
         (tilt.sampled(VALUES, "noon", 2), "start=noon: expected ticks or a stamp"),
         (tilt.sampled(VALUES, 0, "soon"), "period=soon: expected ticks or a duration"),
-        (tilt.sampled(VALUES, 2**62 - 7, 2), "leave ±2"),
+        (tilt.sampled(VALUES, 2**62 - 7, 2), "beyond ±2"),
         (tilt.sampled(np.zeros(3), 0, 2), "found double, expected f32"),
         (tilt.sampled(np.zeros((3, 3), np.float32), 0, 2), "in one dimension"),
         (tilt.sampled(3.5, 0, 2), "found builtins.float"),

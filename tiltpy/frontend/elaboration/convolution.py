@@ -15,6 +15,7 @@ from tiltpy.ir.construct.widening import finish
 from tiltpy.ir.nodes import At, Binary, Const, Element, Expr, Unary
 from tiltpy.ir.traversal import rewrite_element, walk
 from tiltpy.limits import MAX_WEIGHTS
+from tiltpy.messages import quantity
 from tiltpy.ops import CONVOLVE
 from tiltpy.source import Span
 from tiltpy.types import Scalar
@@ -82,7 +83,9 @@ def _period(elements: Elements, count: int) -> int:
         raise QueryError("E0109", message, window.span, hint)
     length = window.end - window.start
     if length % count:
-        message = f"{count} weights do not divide a window of {length:,} ticks"
+        message = (
+            f"{count} weights do not divide a window of {quantity(length, 'tick')}"
+        )
         hint = "give the window as many periods of the samples as there are weights"
         raise QueryError("E0206", message, window.span, hint)
     return length // count

@@ -10,6 +10,7 @@ import pyarrow.ipc as pi
 from tiltpy.errors import DataError
 from tiltpy.live.sources.source import Batch, WaitingSource
 from tiltpy.live.sources.text_pieces import TextForm, TextPieces
+from tiltpy.messages import quantity
 from tiltpy.runtime.arrow.files import reason
 from tiltpy.runtime.arrow.formats import FileFormat, TextStyle, detect_format
 
@@ -55,9 +56,9 @@ class PipeSource(WaitingSource):
         self._rows = position["rows"] if position else 0
         if self._rows and self._resume == "refuse":
             raise DataError(
-                f"{self._name}: {self._rows} rows were read before, and a pipe cannot "
-                "be read again; say whether its writer begins again, 'skip', or goes "
-                "on, 'continue'; or follow a file instead"
+                f"{self._name}: {quantity(self._rows, 'row')} came before, and a pipe "
+                "cannot be read again; say whether its writer begins again, 'skip', or "
+                "goes on, 'continue'; or follow a file instead"
             )
 
     def __iter__(self) -> Iterator[Batch]:

@@ -13,6 +13,7 @@ import pyarrow as pa
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Input
 from tiltpy.lean_dataclass import dataclass
+from tiltpy.messages import quantity
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Steps, Times
 from tiltpy.runtime.arrays.views import plain_array
 from tiltpy.runtime.arrivals.ingress_options import IngressOptions
@@ -130,9 +131,9 @@ class LatenessRule:
             row = int(far.argmax())
             stamp, before = (int(each[row]) + self._before for each in (starts, most))
             raise DataError(
-                f"the time {self._show(stamp)} is {stamp - before:,} ticks beyond the "
-                f"greatest one before it, {self._show(before)}, which is more than "
-                "jump= allows; drop the row, or push what lies between",
+                f"the time {self._show(stamp)} is {quantity(stamp - before, 'tick')} "
+                f"beyond the greatest one before it, {self._show(before)}, which is "
+                "more than jump= allows; drop the row, or push what lies between",
                 input=self._input,
                 column=self._column,
                 row=row,
@@ -158,9 +159,9 @@ class LatenessRule:
                 complete = int(bounds[row])
                 raise DataError(
                     f"the row is late: {self._show(int(ticks[0][row]))} is "
-                    f"{int(delays[0]):,} ticks behind what is complete, through "
-                    f"{self._show(complete)}; allow more with reorder=, or choose "
-                    'late="drop", "adjust" or "side"',
+                    f"{quantity(int(delays[0]), 'tick')} behind what is complete, "
+                    f"through {self._show(complete)}; allow more with reorder=, or "
+                    'choose late="drop", "adjust" or "side"',
                     input=self._input,
                     column=self._column,
                     row=row,

@@ -15,6 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from tiltpy.messages import quantity
 from tiltpy.runtime.arrow.delimited_rows import row_pattern, value_pattern
 from tiltpy.runtime.arrow.formats import FORMATS, TextStyle, detect_format
 from tiltpy.runtime.arrow.guess_text_style import guess_text_style, style_options
@@ -253,7 +254,7 @@ def _ragged_row(source: TableSource) -> str | None:
         if len(values) == len(names):
             continue
         fault = (
-            f"{source.name}:{line}: found {len(values)} values, expected "
+            f"{source.name}:{line}: found {quantity(len(values), 'value')}, expected "
             f"{len(names)}, one for each column of the header"
         )
         if len(names) == 1 and (style := guess_text_style(source)) is not None:

@@ -12,6 +12,7 @@ from tiltpy.abi.signature import Loop
 from tiltpy.forks import cached_property
 from tiltpy.ir.nodes import TemporalExpr
 from tiltpy.lean_dataclass import dataclass
+from tiltpy.messages import quantity
 from tiltpy.plan.nodes import Refusal
 from tiltpy.plan.run_plan import RunFacts, needs_threads, plan_run, refuse_vector
 from tiltpy.runtime.arrays.dictionary import Strings
@@ -138,13 +139,14 @@ class TimeRun:
         if self.vector is not None:
             return None if self.vector.carries else "no window folds on"
         if self.options.chunk is None and self._count_workers(2) == 1:
-            few = f"{self.total:,} rows are few for several threads"
+            few = f"too few for several threads: {quantity(self.total, 'row')}"
             return "there is one worker" if self.options.workers else few
         reason = self.kernels.refuse_chunks(self.sweep)
         if reason is not None or self.options.chunk is not None:
             return reason
         if self.total < 2 * self.costs.warmup_share * self.kernels.warmup_rows:
-            return f"{self.total:,} rows are few beside those that chunks warm up with"
+            rows = quantity(self.total, "row")
+            return f"too few beside those that chunks warm up with: {rows}"
         return None
 
     def _find_warmup_rows(self) -> int:

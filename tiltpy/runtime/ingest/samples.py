@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Input
+from tiltpy.messages import quantity
 from tiltpy.runtime.arrays.pool import dtype_of
 from tiltpy.runtime.arrays.snapshot_buffer import Column
 from tiltpy.runtime.arrow.read_frame import IN_MEMORY, as_pyarrow_table, package_of
@@ -41,8 +42,8 @@ def check_reach(declared: Input, samples: SampleTimes, count: int) -> None:
     start, period = samples.start, samples.period
     if start < -MAX_TIME or start + count * period > MAX_TIME:
         raise DataError(
-            f"{count:,} samples from {start} on, {period} ticks apart, leave "
-            "±2**62 ticks; use a coarser unit",
+            f"{quantity(count, 'sample')} from {start} on, every "
+            f"{quantity(period, 'tick')}, beyond ±2**62 ticks; use a coarser unit",
             input=declared.name,
         )
 

@@ -20,6 +20,7 @@ from tiltpy.errors import DataError
 from tiltpy.forks import cached_property
 from tiltpy.ir.nodes import Query
 from tiltpy.lean_dataclass import dataclass
+from tiltpy.messages import quantity
 from tiltpy.plan.key_plan import (
     KeyTask,
     are_many,
@@ -220,7 +221,8 @@ class KeyedRun:
                 reason = refusal.reason
             yield f"not concatenated in time: {reason}"
         if self.vector is not None:
-            yield f"vector kernel for {np.count_nonzero(self.vector.some):,} keys"
+            keys = quantity(int(np.count_nonzero(self.vector.some)), "key")
+            yield f"vector kernel for {keys}"
         elif self.refusal is not None:
             yield f"not vector kernel: {self.refusal.reason}"
 
@@ -239,7 +241,7 @@ class KeyedRun:
     def concatenation(self) -> Concatenation | Refusal:
         """Return the plan to concatenate keys, or the reason why none are."""
         if not are_many(self.count, self._loops, self.costs):
-            return Refusal(f"there are no more than {self.count:,} keys")
+            return Refusal(f"there are no more than {quantity(self.count, 'key')}")
         if not self.whole or self.states is not None:
             return Refusal("each key is computed over a part of its time")
         if self.options.chunk is not None:
