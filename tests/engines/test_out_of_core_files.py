@@ -147,6 +147,48 @@ def test_the_command_line_streams_datasets(
     assert main([*common, *inside]) == 2
 
 
+def test_files_that_are_incomplete_or_no_rows_are_left_out(tmp_path: Path) -> None:
+    """A job that failed leaves `_temporary`; Spark calls directories `.parquet`."""
+    folder = tmp_path / "data"
+    for name in (
+        "rows.parquet/part-0.parquet",
+        "_day=2/part-1.parquet",
+        "_temporary/0/part-2.parquet",
+        ".rows.parquet/part-3.parquet",
+        "_metadata.parquet",
+        ".part-4.parquet",
+    ):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(prices(3), path)
+    names = ["part-0.parquet", "part-1.parquet"]
+    assert sorted(path.name for path in tilt.scan_parquet(folder).paths) == names
+    pattern = tilt.scan_parquet(f"{folder}/rows*/**")
+    assert [path.name for path in pattern.paths] == names[:1]
+    with pytest.raises(tilt.DataError, match=r"there are no \.parquet files"):
+        tilt.scan_parquet(f"{folder}/rows*")
+
+
+def test_the_command_line_sorts_datasets_that_overlap(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    times = pa.array(range(1000), pa.timestamp("s"))
+    table = pa.table({"time": times, "price": [n % 7 / 8 for n in range(1000)]})
+    query, one, folder = (tmp_path / name for name in ("q.tilt", "one.parquet", "two"))
+    query.write_text(QUERY)
+    folder.mkdir()
+    pq.write_table(table, one)
+    pq.write_table(table.take([*range(0, 1000, 2)]), folder / "a.parquet")
+    pq.write_table(table.take([*range(1, 1000, 2)]), folder / "b.parquet")
+    run = ["run", str(query), "--column", "price", "--input"]
+    assert main([*run, str(one)]) == 0
+    shown = capsys.readouterr().out
+    assert main([*run, str(folder)]) == 1
+    assert "run() in Python, --sort time on the" in capsys.readouterr().err
+    assert main([*run, str(folder), "--sort", "time"]) == 0
+    assert capsys.readouterr().out == shown
+
+
 # Errors
 
 

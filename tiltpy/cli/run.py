@@ -82,7 +82,7 @@ def run(args: Namespace) -> int:
             "--check-reductions looks at all rows at once; leave --memory out, or try "
             "it over one file"
         )
-    if args.sort and not keyed:
+    if args.sort and not keyed and not must_stream(paths.values(), None):
         raise ArgumentsError(
             "--sort is for outputs by key, and the query has no input by key; leave it "
             "out"

@@ -148,7 +148,8 @@ class ParquetScan:
 def scan_parquet(source: PathArgument | Sequence[PathArgument]) -> ParquetScan:
     """Open a Parquet dataset that `stream` and `run_to` read piece by piece.
 
-    `source` is a file, a directory (all `*.parquet` files in it and below), a pattern
+    `source` is a file, a directory (all `*.parquet` files in it and below, but none
+    whose name, or whose directory's, starts with `.` or `_`), a pattern
     like `"trades/2024-*.parquet"`, or a list of files. Rows must be in order of time in
     each file; the files are put into order by what their footers say of the time
     column. Columns that a query does not use are never read, nor row groups that lie
@@ -173,14 +174,27 @@ def _files(source: str) -> tuple[Path, ...]:
     if path.is_file():
         return (path,)
     if path.is_dir():
-        paths = tuple(sorted(path.rglob(f"*{SUFFIX}")))
+        below = path.rglob(f"*{SUFFIX}")
+        candidates = [each for each in below if not _is_hidden(each.relative_to(path))]
     elif has_magic(source):
-        paths = tuple(sorted(Path(name) for name in glob(source, recursive=True)))  # noqa: PTH207
+        candidates = [Path(name) for name in glob(source, recursive=True)]  # noqa: PTH207
     else:
         raise DataError(f"{source}: there is no such file or directory")
+    paths = tuple(sorted(each for each in candidates if each.is_file()))
     if not paths:
         raise DataError(f"{source}: there are no {SUFFIX} files")
     return paths
+
+
+def _is_hidden(path: Path) -> bool:
+    """Tell whether a path in a directory is of no rows, by its names.
+
+    Spark, Hadoop and Arrow write what is not complete, or no rows, under such names.
+    """
+    return any(
+        name.startswith(".") or (name.startswith("_") and "=" not in name)
+        for name in path.parts
+    )
 
 
 def several_columns(table: str, column: str) -> DataError:

@@ -300,8 +300,8 @@ class BatchSource:
         """Make the error of stamps that are not in order."""
         return DataError(
             "the time is before that of the row above; rows that are read piece by "
-            "piece must be in order of time: sort them before, or use run(), which "
-            "reads all of them and sorts",
+            "piece must be in order of time: sort them before, or read all at once, "
+            "which sorts them: run() in Python, --sort time on the command line",
             input=self.declared.name,
             column=self.time,
             row=find_disorder(integers_of(column)),
