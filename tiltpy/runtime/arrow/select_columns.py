@@ -4,7 +4,7 @@ Columns that the declaration or the binding names are taken. The rest is guessed
 where there is no second candidate; otherwise the error lists the candidates.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import pyarrow as pa
 
@@ -86,6 +86,7 @@ def _choose_times(
     named = [field.name for field in open_ if field.name.lower() in TIME_NAMES]
     candidates = stamps or named
     if len(candidates) != 1:
+        _refuse_twins(declared, candidates, schema)
         fault = _explain_candidates(candidates, schema)
         raise DataError(
             f"{fault} the time column; name it: `time NAME` in the query, "
@@ -110,6 +111,7 @@ def _choose_value(
         if name not in taken and not name.startswith(PANDAS_INDEX)
     ]
     if len(candidates) != 1:
+        _refuse_twins(declared, candidates, schema)
         fault = _explain_candidates(candidates, schema)
         raise DataError(
             f"{fault} the payload; call it '{declared.name}', or name it: "
@@ -221,6 +223,14 @@ def _missing_error(
         input=declared.name,
         column=name,
     )
+
+
+def _refuse_twins(
+    declared: Input, candidates: Sequence[str], schema: pa.Schema
+) -> None:
+    """Refuse candidates that no name tells apart."""
+    for name in candidates:
+        check_column_name(declared, schema, name)
 
 
 def _explain_candidates(candidates: list[str], schema: pa.Schema) -> str:

@@ -45,6 +45,7 @@ class KeySelection:
         self._wanted = None if wanted is None else list(wanted)
         self._missing = dict.fromkeys(range(len(self._wanted or ())))
         self._counts: dict[str, KeyCount] = {}
+        self._examples: dict[str, None] = {}
 
     def of(self, name: str, columns: KeyColumns) -> list[PlottedKey]:
         """Choose the keys of an output to draw."""
@@ -52,6 +53,8 @@ class KeySelection:
         offsets = columns.offsets()
         drawn = np.flatnonzero(np.diff(offsets))
         if self._wanted is not None:
+            examples = (_format_key(keys, key) for key in drawn[:3].tolist())
+            self._examples |= dict.fromkeys(examples)
             drawn = drawn[np.isin(drawn, self._numbers(keys))]
         total = len(drawn)
         if self._wanted is None:
@@ -96,9 +99,11 @@ class KeySelection:
         """Raise a `TiltError` for a chosen key that no output has."""
         for number in self._missing:
             assert self._wanted is not None
+            listed = ", ".join(map(repr, self._examples)) or "none"
             raise TiltError(
-                f"no output has the key {self._wanted[number]!r}; give values of the "
-                "key columns, as a tuple where there are several"
+                f"no output has the key {self._wanted[number]!r}; the first are "
+                f"{listed}; values of several columns are a tuple in Python, and have "
+                "commas between them on the command line"
             )
 
     def _numbers(self, keys: Keys) -> I64Array:
