@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.dataset as pads
 import pytest
 
 from tests.frames import TRADE, check, events, m, read, ticks
@@ -107,6 +108,18 @@ def test_bad_frames() -> None:
     check(mixed, m(), "Arrow cannot read it")
     broken = type("Frame", (), {"__arrow_c_stream__": lambda _, __=None: 5})
     check(broken(), m(), "Arrow cannot read it")
+
+
+def test_datasets_say_how_they_become_tables() -> None:
+    dataset = pads.dataset(ticks((1, 2)))
+    check(dataset, m(), "_dataset.InMemoryDataset; make it a table first: to_table()")
+
+
+def test_columns_of_pandas_may_be_numbered() -> None:
+    frame = pd.DataFrame([[1, 5], [2, 7]])
+    declared = m(time="0")
+    assert read(bind(frame, column="1"), declared).buffer.n == 2
+    assert read(bind(frame, column="1", time="0"), m()).buffer.n == 2
 
 
 def test_broken_arrow_data() -> None:

@@ -26,6 +26,8 @@ ENDING = {
 """Exceptions that are no errors and end a program."""
 _EXAMPLE = "pyarrow.table({'ts': ..., 'price': ...})"
 """A table, as errors show one."""
+_TO_TABLE = ("to_table", "to_pyarrow", "to_arrow")
+"""Methods of what is no table yet, such as a dataset of pyarrow, that make one."""
 _SPENT: WeakSet[pa.RecordBatchReader] = WeakSet()
 """Readers that were read to their end: they would pass for frames without rows."""
 
@@ -116,7 +118,8 @@ def _read_pandas(frame: Any, names: Sequence[str] | None) -> pa.Table:
     # Arrow leaves out an index of equal steps, which may be the time all the same.
     named = True if any(name is not None for name in frame.index.names) else None
     if names is not None:
-        names = [name for name in names if name in frame.columns]
+        by_name = {str(label): label for label in frame.columns}  # some are numbers
+        names = [by_name[name] for name in names if name in by_name]
     elif not frame.columns.is_unique:  # which Arrow refuses, needed or not
         labels = [*map(str, frame.columns)]
         numbered = frame.set_axis(range(len(labels)), axis="columns")
@@ -193,9 +196,12 @@ def _check_kind(input: str, frame: object) -> None:
             f"found {what}; rows come in a table, like {_EXAMPLE}", input=input
         )
     if not any(hasattr(frame, f"__arrow_c_{form}__") for form in ("stream", "array")):
+        ways = (f"{name}()" for name in _TO_TABLE if hasattr(frame, name))
+        hint = next((f"; make it a table first: {way}" for way in ways), "")
         raise DataError(
             "expected a table (pyarrow, Polars, pandas, DuckDB, or anything with the "
-            f"Arrow PyCapsule interface), found {kind.__module__}.{kind.__qualname__}",
+            f"Arrow PyCapsule interface), found {kind.__module__}.{kind.__qualname__}"
+            f"{hint}",
             input=input,
         )
 
