@@ -8,7 +8,7 @@ import pytest
 
 from tiltpy.runtime.arrays.snapshot_buffer import Column
 from tiltpy.runtime.execution.key_domains import EARLIEST
-from tiltpy.runtime.keyed.close_keys import CloseTimes, close_keys
+from tiltpy.runtime.keyed.open_snapshots import CloseTimes, OpenSnapshots
 from tiltpy.runtime.keyed.snapshots import KeyedSnapshots
 from tiltpy.types import F64
 
@@ -78,7 +78,12 @@ def test_snapshots_are_closed_as_one_by_one(seed: int) -> None:
     }
     bounds = [np.array(each, np.int64) for each in (seams, reached, ends)]
     times = CloseTimes(bounds[0], bounds[1], bounds[2], carried)
-    closed = close_keys(make(opened), make(made), times, F64)
+    codes = np.array(random.sample(range(20), keys), np.int64)
+    snapshots = OpenSnapshots(F64)
+    snapshots.grow(20)
+    some = codes[[bool(each) for each in opened]]
+    snapshots.restore({"codes": some, "rows": make([each for each in opened if each])})
+    closed = snapshots.close(codes, make(made), times)
     expected = [
         close(
             *(opened[key], made[key], seams[key], reached[key], ends[key]),
@@ -87,6 +92,6 @@ def test_snapshots_are_closed_as_one_by_one(seed: int) -> None:
         for key in range(keys)
     ]
     assert listed(closed.final) == [final for final, *_ in expected]
-    assert listed(closed.waiting) == [waiting for _, waiting, *_ in expected]
+    assert listed(snapshots.select(codes)) == [waiting for _, waiting, *_ in expected]
     assert closed.goes_on.tolist() == [goes_on for *_, goes_on, _ in expected]
     assert closed.is_open.tolist() == [is_open for *_, is_open in expected]

@@ -45,14 +45,17 @@ snapshot; and the counts of the keys, and of the snapshots that go on behind a r
 CLOSE_KEYS = Routine("snapshots closed by key")
 """Snapshots of keys that are final, and those that may go on.
 
-How many keys there are, and how many open snapshots. The counts of the snapshots that
-were made, by key, their starts and ends; those of the open ones, at most one for each
-key. For each key the seam before which the first that was made began where it is the
-open one, the time up to which all was computed, the end of its domain, and up to when
-its open snapshot goes on anyway. Then what is written, for the final snapshots and the
-ones that stay open: counts by key, starts, ends, and their numbers among the open
-snapshots of before and then those that were made; at last for each key whether its
-last snapshot goes on behind the domain, and whether that is open.
+How many keys there are; how many snapshots were made, and how many can be final; what
+is written there: how many are, how many of these were open, and how many others wait.
+The code of each key; the counts of the snapshots that were made, by key, their starts
+and ends. The starts and ends of open snapshots by code, which are changed; the end is
+`EARLIEST` where there is none. For each key the seam before which the first that was
+made began where it is the open one, the time up to which all was computed, and the end
+of its domain. Then what is written in columns. For the final ones: starts, ends, and
+their numbers, those of open ones behind those that were made. With room for an entry
+for each key: the counts of the final ones; the codes of the open ones among these; the
+codes of those that wait, and their numbers. A bool for each key: whether its last
+snapshot goes on behind the domain, and whether that is open.
 """
 SEARCH_LEFT = Routine("times searched in slices, left")
 """Search the row at which a time belongs in each of many slices, before equal ones.

@@ -8,133 +8,171 @@
         the last one stays open, if it ends where the key was computed up to
 
 An open snapshot is where the one before the first cell of its key was: the first one
-that was made begins before that cell, and is no other then.
+that was made begins before that cell, and is no other then. Open snapshots lie in
+tables, which are changed in place.
 """
 
-from tiltpy.loops.build import add, greatest, i64, least, load, lt, sub
+from tiltpy.loops.build import (
+    FALSE,
+    TRUE,
+    add,
+    eq,
+    greatest,
+    i64,
+    least,
+    load,
+    lt,
+    mul,
+    ne,
+    number,
+    sub,
+)
 from tiltpy.loops.nodes import (
     Assign,
     Branch,
     For,
+    LExpr,
     LoopKernel,
+    Prefetch,
     Stmt,
     Store,
     Var,
     While,
 )
 from tiltpy.routines.kernels.arguments import RoutineArguments
-from tiltpy.types import I64
+from tiltpy.types import BOOL
 
-KEY, ROW, STOP, SEAM, REACHED, DOMAIN, REACH = (
-    Var(name, I64)
-    for name in ("key", "row", "stop", "seam", "reached", "domain", "reach")
+AHEAD = 16
+"""Keys ahead of which is looked for their open snapshots."""
+KEY, CODE, ROW, STOP, SEAM, REACHED, DOMAIN, REACH = map(
+    number, ("key", "code", "row", "stop", "seam", "reached", "domain", "reach")
 )
-START, END, SOURCE = (Var(name, I64) for name in ("start", "end", "source"))
-LAST_START, LAST_END, LAST = (
-    Var(name, I64) for name in ("last start", "last end", "last")
-)
-OPENED, FINAL, FIRST, WAITING = (
-    Var(name, I64) for name in ("opened", "final", "first", "waiting")
-)
-GOES_ON, IS_OPEN, SOME = (Var(name, I64) for name in ("goes on", "is open", "some"))
-NOTHING = i64(-1)
+START, END, SOURCE = map(number, ("start", "end", "source"))
+LAST_START, LAST_END, LAST = map(number, ("last start", "last end", "last"))
+FINAL, FIRST, ENDED, WAITING = map(number, ("final", "first", "ended", "waiting"))
+GOES_ON, IS_OPEN = Var("goes on", BOOL), Var("is open", BOOL)
+NOTHING, OPENED = i64(-1), i64(-2)
+"""What stands for no snapshot, and for the open one, instead of a row."""
+NOWHERE = i64(-(2**63))
+"""The end of the open snapshot of a key that has none."""
 
 
 def build_close() -> LoopKernel:
     """Build the loop over keys, and those over the snapshots of each."""
     arguments = RoutineArguments()
-    keys, shift = arguments.number("keys"), arguments.number("opened before")
-    counts, starts, ends = map(arguments.array, ("counts", "starts", "ends"))
-    open_counts, open_starts, open_ends = map(
-        arguments.array, ("open counts", "open starts", "open ends")
+    keys, made, room = map(arguments.number, ("keys", "rows made", "room"))
+    finals, ended, waiting = map(
+        arguments.number, ("finals", "open ones among them", "rows that wait")
     )
-    seams, reached, domains, reaches = map(
-        arguments.array, ("seams", "reached", "domains", "reaches")
+    codes, counts, starts, ends = map(
+        arguments.array, ("codes", "counts", "starts", "ends")
     )
-    final_counts, finals, final_ends, final_rows = (
-        arguments.array(name, written=True)
-        for name in ("final counts", "final starts", "final ends", "final rows")
+    open_starts, open_ends = (
+        arguments.array(name, written=True) for name in ("open starts", "open ends")
     )
-    waiting, waits, waiting_ends, waiting_rows = (
-        arguments.array(name, written=True)
-        for name in ("waiting", "waiting starts", "waiting ends", "waiting rows")
-    )
-    flags = arguments.array("goes on", written=True)
-    open_flags = arguments.array("is open", written=True)
+    seams, reached, domains = map(arguments.array, ("seams", "reached", "domains"))
+    closed = arguments.array("final snapshots", written=True)
+    listed = arguments.array("by key", written=True)
+    flags = arguments.array("flags by key", BOOL, written=True)
 
+    def item(column: int, entry: LExpr) -> LExpr:
+        return add(mul(keys, i64(column)), entry)
+
+    def final(column: int) -> LExpr:
+        return add(mul(room, i64(column)), FINAL)
+
+    end_open: tuple[Stmt, ...] = (
+        Assign(LAST, add(made, ENDED)),
+        Store(listed, item(1, ENDED), CODE),
+        _advance(ENDED),
+    )
     put_final: tuple[Stmt, ...] = (
-        Store(finals, FINAL, LAST_START),
-        Store(final_ends, FINAL, LAST_END),
-        Store(final_rows, FINAL, LAST),
+        Branch(eq(LAST, OPENED), end_open),
+        Store(closed, final(0), LAST_START),
+        Store(closed, final(1), LAST_END),
+        Store(closed, final(2), LAST),
         _advance(FINAL),
     )
     put_waiting: tuple[Stmt, ...] = (
-        Store(waits, WAITING, LAST_START),
-        Store(waiting_ends, WAITING, LAST_END),
-        Store(waiting_rows, WAITING, LAST),
-        _advance(WAITING),
+        Branch(
+            ne(LAST, OPENED),
+            (
+                Store(listed, item(2, WAITING), CODE),
+                Store(listed, item(3, WAITING), LAST),
+                _advance(WAITING),
+            ),
+        ),
+        Store(open_starts, CODE, LAST_START),
+        Store(open_ends, CODE, LAST_END),
     )
     keep: tuple[Stmt, ...] = (
-        Branch(lt(i64(-1), LAST), put_final),
+        Branch(ne(LAST, NOTHING), put_final),
         Assign(LAST_START, START),
         Assign(LAST_END, END),
         Assign(LAST, SOURCE),
     )
     beyond: tuple[Stmt, ...] = (
-        Assign(GOES_ON, i64(1)),
-        Branch(lt(START, DOMAIN), (Assign(IS_OPEN, i64(1)),)),
+        Assign(GOES_ON, TRUE),
+        Branch(lt(START, DOMAIN), (Assign(IS_OPEN, TRUE),)),
         Assign(END, DOMAIN),
     )
     look: tuple[Stmt, ...] = (
         Branch(lt(DOMAIN, END), beyond),
         Branch(lt(START, END), keep),
     )
-    ended = least(load(ends, ROW), REACHED)
+    until = least(load(ends, ROW), REACHED)
     seam: tuple[Stmt, ...] = (
-        Assign(END, ended),
-        Branch(lt(SEAM, END), (Assign(REACH, greatest(REACH, END)),)),
+        Assign(END, until),
+        Branch(lt(SEAM, END), (Assign(REACH, END),)),
         _advance(ROW),
     )
     go_on: tuple[Stmt, ...] = (
-        Assign(START, load(open_starts, OPENED)),
-        Assign(END, greatest(load(open_ends, OPENED), REACH)),
+        Assign(START, load(open_starts, CODE)),
+        Assign(END, greatest(load(open_ends, CODE), REACH)),
         Assign(SOURCE, OPENED),
-        _advance(OPENED),
+        Store(open_ends, CODE, NOWHERE),
         *look,
     )
     visit: tuple[Stmt, ...] = (
         Assign(START, load(starts, ROW)),
-        Assign(END, ended),
-        Assign(SOURCE, add(ROW, shift)),
+        Assign(END, until),
+        Assign(SOURCE, ROW),
         *look,
         _advance(ROW),
     )
     is_last_open: tuple[Stmt, ...] = (
-        Branch(lt(LAST_END, REACHED), (), (Assign(IS_OPEN, i64(1)),)),
-        Branch(lt(i64(0), IS_OPEN), put_waiting, put_final),
+        Branch(lt(LAST_END, REACHED), (), (Assign(IS_OPEN, TRUE),)),
+        Branch(IS_OPEN, put_waiting, put_final),
     )
+    later = load(codes, least(add(KEY, i64(AHEAD)), sub(keys, i64(1))))
     each: tuple[Stmt, ...] = (
+        Assign(CODE, later),
+        Prefetch(open_starts, CODE),
+        Prefetch(open_ends, CODE),
+        Assign(CODE, load(codes, KEY)),
         Assign(STOP, add(ROW, load(counts, KEY))),
         Assign(SEAM, load(seams, KEY)),
         Assign(REACHED, load(reached, KEY)),
         Assign(DOMAIN, load(domains, KEY)),
-        Assign(REACH, load(reaches, KEY)),
-        *(Assign(var, i64(0)) for var in (GOES_ON, IS_OPEN)),
+        Assign(REACH, NOWHERE),
+        *(Assign(var, FALSE) for var in (GOES_ON, IS_OPEN)),
         Assign(LAST, NOTHING),
         Assign(FIRST, FINAL),
-        Assign(SOME, WAITING),
         Branch(lt(ROW, STOP), (Branch(lt(load(starts, ROW), SEAM), seam),)),
-        Branch(lt(i64(0), load(open_counts, KEY)), go_on),
+        Branch(ne(load(open_ends, CODE), NOWHERE), go_on),
         While(lt(ROW, STOP), visit),
-        Branch(lt(i64(-1), LAST), is_last_open),
-        Store(final_counts, KEY, sub(FINAL, FIRST)),
-        Store(waiting, KEY, sub(WAITING, SOME)),
+        Branch(ne(LAST, NOTHING), is_last_open),
+        Store(listed, item(0, KEY), sub(FINAL, FIRST)),
         Store(flags, KEY, GOES_ON),
-        Store(open_flags, KEY, IS_OPEN),
+        Store(flags, add(keys, KEY), IS_OPEN),
     )
-    zero = (ROW, OPENED, FINAL, WAITING, LAST_START, LAST_END)
+    zero = (ROW, FINAL, ENDED, WAITING, LAST_START, LAST_END)
     return arguments.kernel(
-        *(Assign(var, i64(0)) for var in zero), For(KEY, i64(0), keys, each)
+        *(Assign(var, i64(0)) for var in zero),
+        For(KEY, i64(0), keys, each),
+        arguments.write_back(finals, FINAL),
+        arguments.write_back(ended, ENDED),
+        arguments.write_back(waiting, WAITING),
     )
 
 

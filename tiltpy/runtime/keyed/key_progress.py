@@ -41,11 +41,12 @@ from tiltpy.runtime.execution.key_domains import (
     KeyedRanges,
 )
 from tiltpy.runtime.execution.time_domain import EMPTY, Cells, OutputRange, Request
-from tiltpy.runtime.keyed.close_keys import CloseTimes, close_keys
 from tiltpy.runtime.keyed.due_times import NEVER, DueTimes
 from tiltpy.runtime.keyed.held_rows import TakenRows
 from tiltpy.runtime.keyed.join import join_by_key, no_rows
-from tiltpy.runtime.keyed.row_store import make_store
+from tiltpy.runtime.keyed.open_snapshots import CloseTimes, OpenSnapshots
+from tiltpy.runtime.keyed.row_arena import RowArena
+from tiltpy.runtime.keyed.row_store import RowStore, make_store
 from tiltpy.runtime.keyed.snapshots import KeyedSnapshots
 from tiltpy.types import ALL_FUTURE, ENDLESS, MAX_TIME, Boundary, last_rows
 
@@ -119,7 +120,9 @@ class KeyProgress:
         self.clock = -ENDLESS
         """Up to when it has been computed."""
         self.finished = False
-        self.open = make_store(definition.type)
+        self.open: OpenSnapshots | RowStore | RowArena
+        is_joined = definition.tdom.rows is None
+        self.open = (OpenSnapshots if is_joined else make_store)(definition.type)
         backs = [reach[name].back for name in self.keyed]
         self.awaited = {n: reach[n].ahead.ticks for n in reach if reach[n].ahead.rows}
         """The inputs whose next rows it needs, from so many ticks ahead on."""
@@ -226,9 +229,8 @@ class KeyProgress:
         if self.traits.sparse:
             self._live[codes] = False
         else:
-            rows = self.open.take(codes)
-            ends = np.full(len(rows.ends), time)
-            self.open.put(codes, replace(rows, ends=ends))
+            assert isinstance(self.open, OpenSnapshots), "rows that may go on"
+            self.open.extend(codes, time)
         self._due.set(codes, np.full(len(codes), NEVER))
 
     def live(self) -> I64Array:
@@ -430,10 +432,8 @@ class KeyProgress:
             plan.columns["ends"],
             carried,
         )
-        closed = close_keys(
-            self.open.take(plan.codes), made, times, self.definition.type
-        )
-        self.open.put(plan.codes, closed.waiting)
+        assert isinstance(self.open, OpenSnapshots)
+        closed = self.open.close(plan.codes, made, times)
         return closed.final, self._schedule(plan, closed.goes_on, closed.is_open)
 
     def _close_rows(
@@ -449,6 +449,7 @@ class KeyProgress:
         ends = np.full(count, NEVER)
         if self.root is not None:
             none = no_rows(self.definition.type, count)
+            assert not isinstance(self.open, OpenSnapshots)
             opened, _ = taken[self.root].heads.end(self.open.take(plan.codes))
             made = join_by_key([none, opened, made], self.definition.type)
             if not plan.final:

@@ -13,13 +13,13 @@ import numpy as np
 from tiltpy.abi.layouts import TimeLayout
 from tiltpy.routines.catalogue import JOIN_ROWS
 from tiltpy.routines.prepared_call import PreparedCall
-from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
-from tiltpy.runtime.arrays.pool import Array, allocate, empty_times
-from tiltpy.runtime.arrays.snapshot_buffer import Column, pack_validity
+from tiltpy.runtime.arrays.dtypes import I64Array, Times
+from tiltpy.runtime.arrays.pool import empty_times
 from tiltpy.runtime.ingest.ungrouped_rows import UngroupedRows
 from tiltpy.runtime.keyed.join import no_rows
+from tiltpy.runtime.keyed.payload_table import PayloadTable
 from tiltpy.runtime.keyed.snapshots import KeyedSnapshots
-from tiltpy.types import I64, Scalar, Type, columns
+from tiltpy.types import Type, columns
 
 INTERVALS, OVERLAPPING = TimeLayout.INTERVALS, TimeLayout.OVERLAPPING
 FEW_ROWS = 1 << 12
@@ -33,14 +33,11 @@ class RowArena:
 
     def __init__(self, payload: Type) -> None:
         self.payload = payload
-        self._scalars: list[Scalar] = [scalar for _, scalar in columns(payload)]
         self._used = 0
         self._live = 0
         """Rows that were not taken, among those in use."""
         self._times: list[Times] = [empty_times(0), empty_times(0)]
-        self._values: list[Array] = [allocate(each, 0) for each in self._scalars]
-        self._valid: list[BoolArray | None] = [None] * len(self._scalars)
-        """Which values are not null, of columns that ever had any null."""
+        self._values = PayloadTable(payload)
         none = np.zeros(0, np.int64)
         self._join = PreparedCall.of(JOIN_ROWS, 14)
         self._first, self._count = none, none
@@ -65,14 +62,11 @@ class RowArena:
         total = int(stops[-1]) if len(codes) else 0
         if not total:
             return no_rows(self.payload, len(codes))
-        rows = (self._first[codes] - (stops - counts)).repeat(counts)
+        begins: I64Array = stops - counts
+        rows = (self._first[codes] - begins).repeat(counts)
         rows += np.arange(total)
         starts, ends = [times[rows] for times in self._times]
-        payload = []
-        for values, valid in zip(self._values, self._valid, strict=True):
-            nulls = None if valid is None else pack_validity(valid[rows])
-            payload.append(Column(values[rows], nulls))
-        return KeyedSnapshots(starts, ends, tuple(payload), counts)
+        return KeyedSnapshots(starts, ends, self._values.take(rows), counts)
 
     def save(self) -> dict[str, object]:
         """Make what `restore` takes."""
@@ -129,11 +123,7 @@ class RowArena:
         self._live -= total - count
         if not self._live:
             self._used = 0
-        payload = []
-        for values, valid in zip(self._values, self._valid, strict=True):
-            nulls = None if valid is None else pack_validity(valid[numbers])
-            payload.append(Column(values[numbers], nulls))
-        rows = KeyedSnapshots(starts, ends, tuple(payload), edges[1])
+        rows = KeyedSnapshots(starts, ends, self._values.take(numbers), edges[1])
         return rows, OVERLAPPING if overlaps else INTERVALS, not is_out_of_order
 
     def _append(
@@ -147,9 +137,7 @@ class RowArena:
             here = slice(stop, stop + len(rows))
             for array, times in zip(self._times, rows.events(), strict=True):
                 array[here] = times
-            for number, column in enumerate(rows.payload):
-                self._values[number][here] = column.values[: len(rows)]
-                self._write_valid(number, column, here)
+            self._values.write(here, rows.payload, len(rows))
             stop = here.stop
 
     def put(self, codes: I64Array, rows: KeyedSnapshots) -> None:
@@ -171,41 +159,19 @@ class RowArena:
         here = slice(first, stop)
         for array, times in zip(self._times, (rows.starts, rows.ends), strict=True):
             array[here] = times
-        for number, column in enumerate(rows.columns):
-            self._values[number][here] = column.values[:total]
-            self._write_valid(number, column, here)
+        self._values.write(here, rows.columns, total)
         self._first[codes] = counts.cumsum() - counts + first
         self._count[codes] = counts
         self._used = stop
         self._live += total
 
-    def _write_valid(self, number: int, column: Column, rows: slice) -> None:
-        """Note which values of a column that was put are not null."""
-        valid = self._valid[number]
-        if column.validity is not None:
-            if valid is None:
-                valid = np.ones(len(self._values[number]), np.bool_)
-                self._valid[number] = valid
-            valid[rows] = column.valid(rows.stop - rows.start)
-        elif valid is not None:
-            valid[rows] = True
-
     def _resize(self, room: int) -> None:
         """Make room for so many rows."""
         used = self._used
-
-        def copy(array: Array, scalar: Scalar) -> Array:
-            larger = allocate(scalar, room)
-            larger[:used] = array[:used]
-            return larger
-
-        self._times = [copy(array, I64).view(np.int64) for array in self._times]
-        pairs = zip(self._values, self._scalars, strict=True)
-        self._values = [copy(*pair) for pair in pairs]
-        for number, valid in enumerate(self._valid):
-            if valid is not None:
-                behind = np.ones(room - used, np.bool_)
-                self._valid[number] = np.concatenate([valid[:used], behind])
+        for number, times in enumerate(self._times):
+            self._times[number] = empty_times(room)
+            self._times[number][:used] = times[:used]
+        self._values.resize(room, used)
 
     def _compact(self) -> None:
         """Write the rows anew, without garbage."""
