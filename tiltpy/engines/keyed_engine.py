@@ -91,18 +91,20 @@ class KeyedState:
         touched: I64Array,
         ranges: Mapping[str, OutputRange],
     ) -> None:
-        """Have outputs forget keys, but for those that are touched.
+        """Have outputs retire keys, but for those that are touched.
 
         Rows of keys that no output needs are dropped.
         """
-        count = len(touched)
         for name, codes in retired.items():
-            others = self.list_once([touched, codes])[count:]
-            self.outputs[name].forget(others, ranges[name].high)
+            progress = self.outputs[name]
+            codes = progress.retire(  # noqa: PLW2901
+                codes, touched, self._slots, ranges[name].high
+            )
             for output in self.outputs.values():
-                others = others[output.needs_no_rows(others)]
+                if output is not progress:
+                    codes = codes[output.needs_no_rows(codes)]  # noqa: PLW2901
             for held in self.held.values():
-                held.store.drop(others)
+                held.store.drop(codes)
 
     def _find_slots(self) -> I64Array:
         """Find the array that has an entry for each code."""

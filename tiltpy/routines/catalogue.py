@@ -158,6 +158,39 @@ TOUCH_KEYS = Routine("distinct codes")
 How many codes come; how many are listed, written back. They; the list; the place of
 each code in it, or anything of one that is not listed.
 """
+TAKE_DUE = Routine("keys that are due")
+"""Keys that are due by now, of those that are listed with their times.
+
+How many are listed, written back; the time that it is; what is written there, how many
+are due, and how many others are over; whether it is known which are. Their codes and
+times, from which those whose time has come are taken out; the times by code, `NEVER` of
+those that were taken; a bool by code for a key that is over. Then what is written, as
+long as the list: the codes of the keys that are due and not over, and of the others.
+"""
+LIST_DUE = Routine("keys due up to a limit")
+"""Keys of a table that are due up to a limit, listed with their times.
+
+How many keys there are; the limit; how many are listed, and written back, how many
+would be; how many there is room for. The times by code; then what is written: the codes
+and times that are listed.
+"""
+LIST_NAMED_DUE = Routine("some keys due up to a limit")
+"""The same keys of some: behind their times come their codes."""
+RETIRE_KEYS = Routine("keys retired")
+"""Keys of which nothing is to be computed before they have other rows.
+
+How many keys there are, and how many are computed anyway; the time that it is; whether
+nothing of them goes on; what is written there, how many are listed. Their codes, each
+once; the codes of those that are computed, and the entry of each code there, as by
+`TOUCH_KEYS`. By code: up to when keys are done, and whether they are live, both of
+which are changed. Then what is written: the codes of those that are not computed.
+"""
+DROP_ROWS = Routine("rows of keys dropped")
+"""Rows that keys have, of which none is left.
+
+How many keys there are; what is written there, how many rows they had; their codes,
+each once; how many rows each code has.
+"""
 APPEND_TO_RUNS = Routine("rows appended to runs")
 """Rows in the next slots, appended to sorted runs (see `kernels/sorted_runs.py`).
 

@@ -28,7 +28,7 @@ def test_the_keys_due_are_listed(seed: int, monkeypatch: pytest.MonkeyPatch) -> 
             saved, due = due.save(), DueTimes()
             due.restore(saved)
         clock += random.choice((0, 1, 3, 30))
-        taken = due.take(clock)
+        taken = due.take(clock)[0]
         assert {*taken.tolist()} == {key for key in known if known[key] <= clock}
         again = np.unique(taken)
         due.set(again, np.array([known[key] for key in again.tolist()], np.int64))
@@ -48,10 +48,10 @@ def test_others_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     due.grow(keys)
     due.set(np.arange(keys), np.arange(keys))
     for time in range(4096):
-        now = due.take(time)
+        now = due.take(time)[0]
         assert now.tolist() == [time]
         due.set(now, now + keys)
-    assert len(searches) == 4
+    assert len(searches) <= 4
 
 
 def test_keys_that_are_never_due_are_not_listed() -> None:
@@ -59,18 +59,18 @@ def test_keys_that_are_never_due_are_not_listed() -> None:
     due, keys = DueTimes(), 1 << 14
     due.grow(keys)
     due.set(np.arange(9), np.arange(9))
-    assert due.take(0).tolist() == [0]
+    assert due.take(0)[0].tolist() == [0]
     due.set(np.arange(1), np.arange(1))
     for first in range(9, keys, 1000):
         some = np.arange(first, min(first + 1000, keys))
         due.set(some, np.full(len(some), NEVER))
-        again = due.take(1)
+        again = due.take(1)[0]
         due.set(again, again)
-    assert len(due._listed) <= 9
+    assert due._listed <= 9
     due.set(np.arange(100, keys), np.full(keys - 100, 50))
     for time in range(2, 50):
-        again = due.take(time)
+        again = due.take(time)[0]
         assert sorted(again.tolist()) == list(range(min(time + 1, 9)))
         due.set(again, again)
-        assert len(due._listed) <= keys // 8
-    assert sorted(due.take(50).tolist()) == [*range(9), *range(100, keys)]
+        assert due._listed <= keys // 8
+    assert sorted(due.take(50)[0].tolist()) == [*range(9), *range(100, keys)]

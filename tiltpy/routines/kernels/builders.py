@@ -11,6 +11,7 @@ from tiltpy.routines.kernels.code_keys import build_number_codes, build_text_cod
 from tiltpy.routines.kernels.count_inversions import build_inversions
 from tiltpy.routines.kernels.cut_by_key import build_cut_by_key
 from tiltpy.routines.kernels.cut_heads import build_release
+from tiltpy.routines.kernels.due_keys import build_list_due, build_take_due
 from tiltpy.routines.kernels.end_rows import build_ends
 from tiltpy.routines.kernels.expand_times import build_cells, build_runs
 from tiltpy.routines.kernels.find_steps import build_steps
@@ -22,6 +23,7 @@ from tiltpy.routines.kernels.place_rows import build_counts, build_places
 from tiltpy.routines.kernels.place_stamps import build_times
 from tiltpy.routines.kernels.repeat_numbers import build_repetition
 from tiltpy.routines.kernels.repeat_texts import build_text_repetition
+from tiltpy.routines.kernels.retire_keys import build_drop, build_retire
 from tiltpy.routines.kernels.search_slices import build_search
 from tiltpy.routines.kernels.select_entries import build_selection
 from tiltpy.routines.kernels.shift_by_key import build_layout, build_shifts
@@ -52,6 +54,11 @@ BUILDERS: Mapping[str, Callable[[], LoopKernel]] = {
     "rows joined by key": build_join,
     "rows needed by key": build_keep,
     "distinct codes": build_touch,
+    "keys that are due": build_take_due,
+    "keys due up to a limit": partial(build_list_due, named=False),
+    "some keys due up to a limit": partial(build_list_due, named=True),
+    "keys retired": build_retire,
+    "rows of keys dropped": build_drop,
     "rows appended to runs": build_append,
     "heads of runs": build_release,
     "codes of numbers": build_number_codes,

@@ -6,10 +6,13 @@ that list ends. A key whose time changes is listed anew, and its entry of before
 no more.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 
-from tiltpy.runtime.arrays.dtypes import I64Array, Times
-from tiltpy.runtime.arrays.masks import is_any
+from tiltpy.routines.catalogue import LIST_DUE, LIST_NAMED_DUE, TAKE_DUE
+from tiltpy.routines.prepared_call import PreparedCall
+from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
 from tiltpy.types import ENDLESS
 
 NEVER = ENDLESS
@@ -17,6 +20,9 @@ LEAST_LISTED = 256
 """Keys that are listed apart at least, if there are as many."""
 SHARE = 16
 """The share of all keys that are listed apart: one in so many."""
+SAMPLE = 1 << 12
+"""Keys whose times tell about when as many as that are due."""
+NOT_OVER = np.zeros(0, np.bool_)
 
 
 class DueTimes:
@@ -25,9 +31,13 @@ class DueTimes:
     def __init__(self) -> None:
         self.times = np.zeros(0, np.int64)
         """Those of all keys, by code."""
-        self._listed = self._listed_times = np.zeros(0, np.int64)
-        """The codes of all keys that are due up to `_limit`, and when they were."""
+        self._codes = self._times = np.zeros(0, np.int64)
+        """Room for the codes of keys that are due up to `_limit`, and their times."""
+        self._listed = 0
         self._limit = -ENDLESS
+        self._take = PreparedCall.of(TAKE_DUE, 11)
+        self._list = PreparedCall.of(LIST_DUE, 7)
+        self._list_named = PreparedCall.of(LIST_NAMED_DUE, 8)
 
     def grow(self, codes: int) -> None:
         """Make room for the codes below a number, of which none is due."""
@@ -43,7 +53,7 @@ class DueTimes:
     def restore(self, times: Times) -> None:
         """Take over the times of all keys."""
         self.times = times
-        self._listed = self._listed_times = np.zeros(0, np.int64)
+        self._listed = 0
         self._limit = -ENDLESS
 
     def set(self, codes: I64Array, times: Times) -> None:
@@ -53,26 +63,35 @@ class DueTimes:
 
     def list_near(self, codes: I64Array, times: Times) -> None:
         """List keys that are due soon, of those whose times were settled."""
-        near = times <= self._limit
-        if is_any(near):
-            self._listed = np.concatenate([self._listed, codes[near]])
-            self._listed_times = np.concatenate([self._listed_times, times[near]])
+        room = self._listed + len(codes)
+        if room > len(self._codes):
+            self._resize(2 * room)
+        _, _, self._listed, *_ = self._list_named(
+            *(len(codes), self._limit, self._listed, room),
+            *(times, codes, self._codes, self._times),
+        )
 
-    def take(self, time: int) -> I64Array:
-        """Take the keys that are due at a time, or before, some maybe several times.
+    def _resize(self, room: int) -> None:
+        """Make room for so many listed keys."""
+        behind = np.empty(room - self._listed, np.int64)
+        self._codes = np.concatenate([self._codes[: self._listed], behind])
+        self._times = np.concatenate([self._times[: self._listed], behind])
 
-        Their times are to be set anew.
+    def take(
+        self, time: int, is_over: BoolArray = NOT_OVER
+    ) -> tuple[I64Array, I64Array]:
+        """Take the keys that are due at a time, or before; they are due no more.
+
+        Returns them, and apart those of them that are over, by their codes.
         """
-        if time > self._limit or len(self._listed) > 2 * self._most_listed:
+        if time > self._limit or self._listed > 2 * self._most_listed:
             self._look_through(time)
-        is_due = self._listed_times <= time
-        codes = self._listed[is_due]
-        if not len(codes):
-            return codes
-        others = ~is_due
-        self._listed = self._listed[others]
-        self._listed_times = self._listed_times[others]
-        return codes[self.times[codes] <= time]
+        due, over = np.empty((2, self._listed), np.int64)
+        self._listed, _, count, over_count, *_ = self._take(
+            *(self._listed, time, 0, 0, len(is_over)),
+            *(self._codes, self._times, self.times, is_over, due, over),
+        )
+        return due[:count], over[:over_count]
 
     def _look_through(self, time: int) -> None:
         """List the keys apart that are due soonest, all that are due at `time` too.
@@ -80,16 +99,34 @@ class DueTimes:
         Of many that are due together, none if that is later: they would all be looked
         through until then.
         """
-        some = (self.times < NEVER).nonzero()[0]
-        times, most = self.times[some], self._most_listed
-        limit = NEVER - 1
-        if len(some) > most:
-            limit = int(np.partition(times, most)[most])
-            if np.count_nonzero(times <= limit) > 2 * most:
-                limit -= 1
-        self._limit = max(limit, time)
-        near = times <= self._limit
-        self._listed, self._listed_times = some[near], times[near]
+        most = 2 * self._most_listed
+        for limit in self._find_limits(time):
+            room = most if limit > time else len(self.times)
+            if room > len(self._codes):
+                self._listed = 0
+                self._resize(room)
+            _, _, count, *_ = self._list(
+                *(len(self.times), limit, 0, room),
+                *(self.times, self._codes, self._times),
+            )
+            if count <= room:
+                self._limit, self._listed = limit, count
+                return
+
+    def _find_limits(self, time: int) -> Iterator[int]:
+        """Find times up to which few keys may be due, one before the other."""
+        step = len(self.times) // SAMPLE | 1  # odd: keys may take turns
+        sample = self.times[::step]
+        few = 3 * self._most_listed * len(sample) // max(1, 2 * len(self.times))
+        while few:
+            limit = int(np.partition(sample, few)[few]) if few < len(sample) else NEVER
+            limit = min(limit, NEVER - 1)
+            if limit > time:
+                yield limit
+                if limit - 1 > time:
+                    yield limit - 1
+            few //= 4
+        yield time
 
     @property
     def _most_listed(self) -> int:

@@ -17,6 +17,8 @@ import numpy as np
 from tiltpy.ir.nodes import TemporalExpr
 from tiltpy.lean_dataclass import record
 from tiltpy.plan.key_traits import KeyTraits
+from tiltpy.routines.catalogue import RETIRE_KEYS
+from tiltpy.routines.prepared_call import PreparedCall
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
 from tiltpy.runtime.execution.call_numbers import (
     ceil_to,
@@ -138,6 +140,7 @@ class KeyProgress:
         self._first, self._last, self._done = none, none, none
         self._due = DueTimes()
         self._formulas = ColumnFormulas()
+        self._retire = PreparedCall.of(RETIRE_KEYS, 11)
         self._live = self._has_states = self._over = none.astype(np.bool_)
         self._list_tables()
 
@@ -212,26 +215,32 @@ class KeyProgress:
         """Take the keys to compute once the clock shows a time: `plan` is for them.
 
         Then those whose rows have settled, of which there is nothing else to compute:
-        `forget` is for them, if no rows of theirs came.
+        `retire` is for them.
         """
-        codes = self._due.take(time)
-        if not self.retires or not len(codes):
-            return codes, codes[:0]
-        is_over = self._over[codes]
-        return codes[~is_over], codes[is_over]
+        if self.retires:
+            return self._due.take(time, self._over)
+        return self._due.take(time)
 
-    def forget(self, codes: I64Array, time: int) -> None:
+    def retire(
+        self, codes: I64Array, touched: I64Array, entries: I64Array, time: int
+    ) -> I64Array:
         """Note that nothing changes for some keys any more before they have other rows.
 
-        That is so at the time that the clock shows. Open snapshots go on up to it.
+        But for those that are touched, which `entries` tell as `TOUCH_KEYS` does; the
+        others are returned. That is so at the time that the clock shows: open snapshots
+        go on up to it.
         """
-        self._done[codes] = time
-        if self.traits.sparse:
-            self._live[codes] = False
-        else:
+        others = np.empty_like(codes)
+        ends = int(self.traits.sparse)
+        _, _, _, _, count, *_ = self._retire(
+            *(len(codes), len(touched), time, ends, 0),
+            *(codes, touched, entries, self._done, self._live, others),
+        )
+        others = others[:count]
+        if not ends:
             assert isinstance(self.open, OpenSnapshots), "rows that may go on"
-            self.open.extend(codes, time)
-        self._due.set(codes, np.full(len(codes), NEVER))
+            self.open.extend(others, time)
+        return others
 
     def live(self) -> I64Array:
         """List the keys of which anything may come."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tiltpy.abi.layouts import TimeLayout
-from tiltpy.routines.catalogue import JOIN_ROWS
+from tiltpy.routines.catalogue import DROP_ROWS, JOIN_ROWS
 from tiltpy.routines.prepared_call import PreparedCall
 from tiltpy.runtime.arrays.dtypes import I64Array, Times
 from tiltpy.runtime.arrays.pool import empty_times
@@ -40,6 +40,7 @@ class RowArena:
         self._values = PayloadTable(payload)
         none = np.zeros(0, np.int64)
         self._join = PreparedCall.of(JOIN_ROWS, 14)
+        self._drop = PreparedCall.of(DROP_ROWS, 4)
         self._first, self._count = none, none
         """The rows of each code."""
 
@@ -85,12 +86,10 @@ class RowArena:
 
     def drop(self, codes: I64Array) -> None:
         """Forget the rows of some keys."""
-        count = int(self._count[codes].sum())
-        if count:
-            self._count[codes] = 0
-            self._live -= count
-            if not self._live:
-                self._used = 0
+        _, count, *_ = self._drop(len(codes), 0, codes, self._count)
+        self._live -= count
+        if not self._live:
+            self._used = 0
 
     def join(
         self,
