@@ -8,6 +8,7 @@ import pytest
 
 from tiltpy.runtime.arrays.snapshot_buffer import Column
 from tiltpy.runtime.execution.key_domains import EARLIEST
+from tiltpy.runtime.keyed.key_records import KeyRecords
 from tiltpy.runtime.keyed.open_snapshots import CloseTimes, OpenSnapshots
 from tiltpy.runtime.keyed.snapshots import KeyedSnapshots
 from tiltpy.types import F64
@@ -79,7 +80,9 @@ def test_snapshots_are_closed_as_one_by_one(seed: int) -> None:
     bounds = [np.array(each, np.int64) for each in (seams, reached, ends)]
     times = CloseTimes(bounds[0], bounds[1], bounds[2], carried)
     codes = np.array(random.sample(range(20), keys), np.int64)
-    snapshots = OpenSnapshots(F64)
+    records = KeyRecords()
+    records.grow(20)
+    snapshots = OpenSnapshots(F64, records)
     snapshots.grow(20)
     some = codes[[bool(each) for each in opened]]
     snapshots.restore({"codes": some, "rows": make([each for each in opened if each])})

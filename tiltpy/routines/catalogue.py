@@ -5,6 +5,10 @@ from tiltpy.routines.routine import Routine
 
 SPARE = LANES
 """Entries that a routine may write behind the last one of an array that it packs."""
+RECORD_BYTES = 64
+"""Bytes of a record of a key: a cache line."""
+RECORD_NUMBERS = 8
+"""Numbers of 64 bits for which such a record has room."""
 WORD = 8
 """Bytes of a text that are copied at once."""
 BYTES_BEHIND = 3
@@ -48,14 +52,14 @@ CLOSE_KEYS = Routine("snapshots closed by key")
 How many keys there are; how many snapshots were made, and how many can be final; what
 is written there: how many are, how many of these were open, and how many others wait.
 The code of each key; the counts of the snapshots that were made, by key, their starts
-and ends. The starts and ends of open snapshots by code, which are changed; the end is
-`EARLIEST` where there is none. For each key the seam before which the first that was
-made began where it is the open one, the time up to which all was computed, and the end
-of its domain. Then what is written in columns. For the final ones: starts, ends, and
-their numbers, those of open ones behind those that were made. With room for an entry
-for each key: the counts of the final ones; the codes of the open ones among these; the
-codes of those that wait, and their numbers. A bool for each key: whether its last
-snapshot goes on behind the domain, and whether that is open.
+and ends. The starts and ends of open snapshots in records by code, which are changed;
+the end is `EARLIEST` where there is none. For each key the seam before which the first
+that was made began where it is the open one, the time up to which all was computed, and
+the end of its domain. Then what is written in columns. For the final ones: starts,
+ends, and their numbers, those of open ones behind those that were made. With room for
+an entry for each key: the counts of the final ones; the codes of the open ones among
+these; the codes of those that wait, and their numbers. A bool for each key: whether its
+last snapshot goes on behind the domain, and whether that is open.
 """
 SEARCH_LEFT = Routine("times searched in slices, left")
 """Search the row at which a time belongs in each of many slices, before equal ones.
@@ -163,27 +167,29 @@ TAKE_DUE = Routine("keys that are due")
 
 How many are listed, written back; the time that it is; what is written there, how many
 are due, and how many others are over; whether it is known which are. Their codes and
-times, from which those whose time has come are taken out; the times by code, `NEVER` of
-those that were taken; a bool by code for a key that is over. Then what is written, as
-long as the list: the codes of the keys that are due and not over, and of the others.
+times, from which those whose time has come are taken out; in records by code the times,
+`NEVER` of those that were taken, and a bool for a key that is over. Then what is
+written, as long as the list: the codes of the keys that are due and not over, and of
+the others.
 """
 LIST_DUE = Routine("keys due up to a limit")
 """Keys of a table that are due up to a limit, listed with their times.
 
 How many keys there are; the limit; how many are listed, and written back, how many
-would be; how many there is room for. The times by code; then what is written: the codes
-and times that are listed.
+would be; how many there is room for. The times in records by code; then what is
+written: the codes and times that are listed.
 """
 LIST_NAMED_DUE = Routine("some keys due up to a limit")
-"""The same keys of some: behind their times come their codes."""
+"""The same keys of some: their times come one behind the other, then their codes."""
 RETIRE_KEYS = Routine("keys retired")
 """Keys of which nothing is to be computed before they have other rows.
 
 How many keys there are, and how many are computed anyway; the time that it is; whether
 nothing of them goes on; what is written there, how many are listed. Their codes, each
 once; the codes of those that are computed, and the entry of each code there, as by
-`TOUCH_KEYS`. By code: up to when keys are done, and whether they are live, both of
-which are changed. Then what is written: the codes of those that are not computed.
+`TOUCH_KEYS`. In records by code: up to when keys are done, and whether they are live,
+both of which are changed. Then what is written: the codes of those that are not
+computed.
 """
 DROP_ROWS = Routine("rows of keys dropped")
 """Rows that keys have, of which none is left.

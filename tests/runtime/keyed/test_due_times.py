@@ -7,16 +7,19 @@ import pytest
 
 from tiltpy.runtime.keyed import due_times
 from tiltpy.runtime.keyed.due_times import NEVER, DueTimes
+from tiltpy.runtime.keyed.key_records import KeyRecords
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_the_keys_due_are_listed(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where times change both ways, keys are added, and a state is restored."""
     monkeypatch.setattr(due_times, "LEAST_LISTED", 4)
-    random, known, due, clock = Random(seed), dict[int, int](), DueTimes(), 0  # noqa: S311
+    random, known, clock = Random(seed), dict[int, int](), 0  # noqa: S311
+    records = KeyRecords()
+    due = DueTimes(records)
     for _ in range(300):
         count = len(known) + random.choice((0, 0, 5))
-        due.grow(count)
+        records.grow(count)
         known |= dict.fromkeys(range(len(known), count), NEVER)
         some = random.sample(range(count), min(count, 6))
         times = [
@@ -25,8 +28,10 @@ def test_the_keys_due_are_listed(seed: int, monkeypatch: pytest.MonkeyPatch) -> 
         due.set(np.array(some, np.int64), np.array(times, np.int64))
         known |= dict(zip(some, times, strict=True))
         if random.random() < 0.05:
-            saved, due = due.save(), DueTimes()
-            due.restore(saved)
+            saved, records = records.save(), KeyRecords()
+            due = DueTimes(records)
+            records.restore(saved)
+            due.restore()
         clock += random.choice((0, 1, 3, 30))
         taken = due.take(clock)[0]
         assert {*taken.tolist()} == {key for key in known if known[key] <= clock}
@@ -44,8 +49,9 @@ def test_others_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
         look(self, time)
 
     monkeypatch.setattr(DueTimes, "_look_through", look_through)
-    due, keys = DueTimes(), 1 << 14
-    due.grow(keys)
+    records, keys = KeyRecords(), 1 << 14
+    due = DueTimes(records)
+    records.grow(keys)
     due.set(np.arange(keys), np.arange(keys))
     for time in range(4096):
         now = due.take(time)[0]
@@ -56,8 +62,9 @@ def test_others_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_keys_that_are_never_due_are_not_listed() -> None:
     """Nor are many that are due together, before they are."""
-    due, keys = DueTimes(), 1 << 14
-    due.grow(keys)
+    records, keys = KeyRecords(), 1 << 14
+    due = DueTimes(records)
+    records.grow(keys)
     due.set(np.arange(9), np.arange(9))
     assert due.take(0)[0].tolist() == [0]
     due.set(np.arange(1), np.arange(1))

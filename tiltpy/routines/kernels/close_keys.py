@@ -9,7 +9,7 @@
 
 An open snapshot is where the one before the first cell of its key was: the first one
 that was made begins before that cell, and is no other then. Open snapshots lie in
-tables, which are changed in place.
+records of keys, which are changed in place.
 """
 
 from tiltpy.loops.build import (
@@ -40,13 +40,13 @@ from tiltpy.loops.nodes import (
     While,
 )
 from tiltpy.routines.kernels.arguments import RoutineArguments
+from tiltpy.routines.kernels.key_records import number_of
 from tiltpy.types import BOOL
 
 AHEAD = 16
 """Keys ahead of which is looked for their open snapshots."""
-KEY, CODE, ROW, STOP, SEAM, REACHED, DOMAIN, REACH = map(
-    number, ("key", "code", "row", "stop", "seam", "reached", "domain", "reach")
-)
+KEY, CODE, RECORD, ROW, STOP = map(number, ("key", "code", "record", "row", "stop"))
+SEAM, REACHED, DOMAIN, REACH = map(number, ("seam", "reached", "domain", "reach"))
 START, END, SOURCE = map(number, ("start", "end", "source"))
 LAST_START, LAST_END, LAST = map(number, ("last start", "last end", "last"))
 FINAL, FIRST, ENDED, WAITING = map(number, ("final", "first", "ended", "waiting"))
@@ -102,8 +102,8 @@ def build_close() -> LoopKernel:
                 _advance(WAITING),
             ),
         ),
-        Store(open_starts, CODE, LAST_START),
-        Store(open_ends, CODE, LAST_END),
+        Store(open_starts, RECORD, LAST_START),
+        Store(open_ends, RECORD, LAST_END),
     )
     keep: tuple[Stmt, ...] = (
         Branch(ne(LAST, NOTHING), put_final),
@@ -127,10 +127,10 @@ def build_close() -> LoopKernel:
         _advance(ROW),
     )
     go_on: tuple[Stmt, ...] = (
-        Assign(START, load(open_starts, CODE)),
-        Assign(END, greatest(load(open_ends, CODE), REACH)),
+        Assign(START, load(open_starts, RECORD)),
+        Assign(END, greatest(load(open_ends, RECORD), REACH)),
         Assign(SOURCE, OPENED),
-        Store(open_ends, CODE, NOWHERE),
+        Store(open_ends, RECORD, NOWHERE),
         *look,
     )
     visit: tuple[Stmt, ...] = (
@@ -146,10 +146,10 @@ def build_close() -> LoopKernel:
     )
     later = load(codes, least(add(KEY, i64(AHEAD)), sub(keys, i64(1))))
     each: tuple[Stmt, ...] = (
-        Assign(CODE, later),
-        Prefetch(open_starts, CODE),
-        Prefetch(open_ends, CODE),
+        Assign(RECORD, number_of(later)),
+        Prefetch(open_ends, RECORD),
         Assign(CODE, load(codes, KEY)),
+        Assign(RECORD, number_of(CODE)),
         Assign(STOP, add(ROW, load(counts, KEY))),
         Assign(SEAM, load(seams, KEY)),
         Assign(REACHED, load(reached, KEY)),
@@ -159,7 +159,7 @@ def build_close() -> LoopKernel:
         Assign(LAST, NOTHING),
         Assign(FIRST, FINAL),
         Branch(lt(ROW, STOP), (Branch(lt(load(starts, ROW), SEAM), seam),)),
-        Branch(ne(load(open_ends, CODE), NOWHERE), go_on),
+        Branch(ne(load(open_ends, RECORD), NOWHERE), go_on),
         While(lt(ROW, STOP), visit),
         Branch(ne(LAST, NOTHING), is_last_open),
         Store(listed, item(0, KEY), sub(FINAL, FIRST)),

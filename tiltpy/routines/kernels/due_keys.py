@@ -18,6 +18,7 @@ from tiltpy.loops.nodes import (
     Var,
 )
 from tiltpy.routines.kernels.arguments import RoutineArguments
+from tiltpy.routines.kernels.key_records import number_of, truth_of
 from tiltpy.types import BOOL, ENDLESS
 
 AHEAD = 16
@@ -56,22 +57,18 @@ def build_take_due() -> LoopKernel:
         ),
     )
     list_due = (Store(taken, DUE, CODE), advance(DUE))
-    list_over = (
-        Branch(
-            load(is_over, CODE), (Store(overs, OVER, CODE), advance(OVER)), list_due
-        ),
-    )
+    list_over = (Store(overs, OVER, CODE), advance(OVER))
+    sort_over = (Branch(load(is_over, truth_of(CODE)), list_over, list_due),)
     later = load(taken, least(add(ITEM, i64(AHEAD)), sub(TAKEN, i64(1))))
     look = (
         Assign(CODE, later),
-        Prefetch(times_of, CODE),
-        Branch(ne(tells, i64(0)), (Prefetch(is_over, CODE),)),
+        Prefetch(times_of, number_of(CODE)),
         Assign(CODE, load(taken, ITEM)),
         Branch(
-            le(load(times_of, CODE), now),
+            le(load(times_of, number_of(CODE)), now),
             (
-                Store(times_of, CODE, NEVER),
-                Branch(ne(tells, i64(0)), list_over, list_due),
+                Store(times_of, number_of(CODE), NEVER),
+                Branch(ne(tells, i64(0)), sort_over, list_due),
             ),
         ),
     )
@@ -95,11 +92,12 @@ def build_list_due(*, named: bool) -> LoopKernel:
     listed, most = arguments.number("keys listed"), arguments.number("most listed")
     times_of = arguments.array("times of keys")
     code: LExpr = load(arguments.array("codes"), ITEM) if named else ITEM
+    time = load(times_of, ITEM if named else number_of(ITEM))
     listed_codes, times = (
         arguments.array(name, written=True) for name in ("codes listed", "times listed")
     )
     each = (
-        Assign(TIME, load(times_of, ITEM)),
+        Assign(TIME, time),
         Branch(
             le(TIME, limit),
             (

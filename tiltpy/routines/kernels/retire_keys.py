@@ -23,6 +23,7 @@ from tiltpy.loops.build import (
 )
 from tiltpy.loops.nodes import Assign, Branch, For, LoopKernel, Prefetch, Stmt, Store
 from tiltpy.routines.kernels.arguments import RoutineArguments
+from tiltpy.routines.kernels.key_records import number_of, truth_of
 from tiltpy.types import BOOL
 
 AHEAD = 16
@@ -48,14 +49,15 @@ def build_retire() -> LoopKernel:
         le(i64(0), ENTRY), lt(ENTRY, touched), eq(load(distinct, there), CODE)
     )
     retire = (
-        Store(done, CODE, now),
-        Branch(ne(ends, i64(0)), (Store(live, CODE, FALSE),)),
+        Store(done, number_of(CODE), now),
+        Branch(ne(ends, i64(0)), (Store(live, truth_of(CODE), FALSE),)),
         Store(others, COUNT, CODE),
         Assign(COUNT, add(COUNT, i64(1))),
     )
     each: tuple[Stmt, ...] = (
         Assign(CODE, later),
-        *(Prefetch(array, CODE) for array in (entries, done, live)),
+        Prefetch(entries, CODE),
+        Prefetch(done, number_of(CODE)),
         Assign(CODE, load(codes, ITEM)),
         Assign(ENTRY, load(entries, CODE)),
         Branch(negate(is_touched), retire),

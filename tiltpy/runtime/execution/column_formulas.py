@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tiltpy.array_address import address
 from tiltpy.lean_dataclass import record
 from tiltpy.routines.routine import Argument
 from tiltpy.runtime.arrays.dtypes import I64Array, Times
 
+LINE = 64
+"""Bytes of a cache line."""
 MOST_FORMS = 16
 """Forms whose loops are kept."""
 Operands = Mapping[str, Any]
@@ -23,14 +24,20 @@ Formulas = Callable[[Operands], Operands]
 class Table:
     """An array of which formulas see some entries, and may change these.
 
-    Its `place` is the address.
+    Its `place` is the address. From one entry to the next there are `step` items.
     """
 
-    __slots__ = ("array", "place")
+    __slots__ = ("array", "place", "step")
 
     def __init__(self, array: NDArray[Any]) -> None:
         self.array = array
-        self.place = address(array)
+        self.place: int = array.ctypes.data
+        self.step: int = array.strides[0] // array.itemsize
+
+    @property
+    def line(self) -> int:
+        """The number of the cache line with its first entry."""
+        return self.place // LINE
 
 
 @record(frozen=True, slots=True, eq=False)

@@ -14,7 +14,7 @@ from tiltpy.runtime.execution.column_formulas import (
     find_argument,
 )
 from tiltpy.runtime.execution.loop_rows import LoopTimes
-from tiltpy.runtime.execution.traced_loops import LoopTrace
+from tiltpy.runtime.execution.traced_loops import LoopTable, LoopTrace
 from tiltpy.types import BOOL, I64
 
 
@@ -24,7 +24,8 @@ def compile_formulas(
     """Compile formulas as a loop over rows of such operands."""
     trace = LoopTrace()
     columns: dict[str, Any] = {}
-    tables = {}
+    tables: dict[str, LoopTable] = {}
+    lines: set[tuple[int, int]] = set()
     for name, each in operands.items():
         if isinstance(each, int):
             columns[name] = trace.number()
@@ -34,7 +35,10 @@ def compile_formulas(
         if isinstance(each, WholeTimes):
             columns[name] = LoopTimes(trace, trace.table())
         elif isinstance(each, Table):
-            tables[name] = trace.table(of, is_written=True)
+            line = each.line, each.step * array.itemsize
+            array = trace.table(of, is_written=True)
+            tables[name] = LoopTable(array, each.step, line not in lines)
+            lines.add(line)
         else:
             columns[name] = trace.column(of)
     items, *entries = trace.entries([*tables.values()])
@@ -46,7 +50,8 @@ def compile_formulas(
     results = {}
     for name, result in formulas(columns).items():
         if name in tables:
-            trace.store(tables[name], items, result)
+            table = tables[name]
+            trace.store(table.array, items * table.step, result)
         else:
             results[name] = result
     loop = trace.compile([*results.values()])

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from tiltpy.array_address import address
 from tiltpy.codegen.machine_code import NEVER
+from tiltpy.lean_dataclass import record
 from tiltpy.loops import build
 from tiltpy.loops.nodes import (
     Array,
@@ -51,6 +52,18 @@ from tiltpy.types import BOOL, I64, Scalar
 AHEAD = 16
 """Rows ahead of which the entries of tables are prefetched."""
 ROW = build.number("row")
+
+
+@record(frozen=True, slots=True, eq=False)
+class LoopTable:
+    """An array with an entry after each `step` items.
+
+    `has_line`: no table before has its entries in the same cache lines.
+    """
+
+    array: Array
+    step: int
+    has_line: bool
 
 
 class LoopTrace:
@@ -85,19 +98,23 @@ class LoopTrace:
         """Trace the next argument, a column: the number, or truth, of each row."""
         return self.load(self.table(of), ROW)
 
-    def entries(self, tables: Sequence[Array]) -> tuple["LoopNumber", ...]:
-        """Trace the next argument, items of tables, and the entry of each table there.
+    def entries(self, tables: Sequence["LoopTable"]) -> tuple["LoopNumber", ...]:
+        """Trace the next argument, numbers of entries, and that entry of each table.
 
-        Items of later rows are prefetched: they lie anywhere.
+        Those of later rows are prefetched: they lie anywhere.
         """
         items = self.table()
         later = build.least(
             build.add(ROW, build.i64(AHEAD)), build.sub(self._rows, build.i64(1))
         )
-        item = self.note(build.load(items, later)).var
-        self._body += [Prefetch(table, item) for table in tables]
+        item = self.note(build.load(items, later))
+        for table in tables:
+            if table.has_line:
+                self._body.append(Prefetch(table.array, write(item * table.step)))
         here = self.load(items, ROW)
-        return here, *(self.load(table, here.var) for table in tables)
+        return here, *(
+            self.load(table.array, write(here * table.step)) for table in tables
+        )
 
     def column_of(self, block: Array, column: int) -> "LoopNumber":
         """Trace one of the columns that lie behind one another in an argument."""

@@ -12,7 +12,8 @@ import numpy as np
 
 from tiltpy.routines.catalogue import LIST_DUE, LIST_NAMED_DUE, TAKE_DUE
 from tiltpy.routines.prepared_call import PreparedCall
-from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
+from tiltpy.runtime.arrays.dtypes import I64Array, Times
+from tiltpy.runtime.keyed.key_records import KeyRecords
 from tiltpy.types import ENDLESS
 
 NEVER = ENDLESS
@@ -22,15 +23,13 @@ SHARE = 16
 """The share of all keys that are listed apart: one in so many."""
 SAMPLE = 1 << 12
 """Keys whose times tell about when as many as that are due."""
-NOT_OVER = np.zeros(0, np.bool_)
 
 
 class DueTimes:
     """The time at which each key is due, `NEVER` of one that is not."""
 
-    def __init__(self) -> None:
-        self.times = np.zeros(0, np.int64)
-        """Those of all keys, by code."""
+    def __init__(self, records: KeyRecords) -> None:
+        self._records = records
         self._codes = self._times = np.zeros(0, np.int64)
         """Room for the codes of keys that are due up to `_limit`, and their times."""
         self._listed = 0
@@ -39,26 +38,14 @@ class DueTimes:
         self._list = PreparedCall.of(LIST_DUE, 7)
         self._list_named = PreparedCall.of(LIST_NAMED_DUE, 8)
 
-    def grow(self, codes: int) -> None:
-        """Make room for the codes below a number, of which none is due."""
-        missing = codes - len(self.times)
-        if missing > 0:
-            room = max(missing, len(self.times))
-            self.times = np.concatenate([self.times, np.full(room, NEVER)])
-
-    def save(self) -> Times:
-        """Make what `restore` takes."""
-        return self.times
-
-    def restore(self, times: Times) -> None:
-        """Take over the times of all keys."""
-        self.times = times
+    def restore(self) -> None:
+        """Go on with restored records."""
         self._listed = 0
         self._limit = -ENDLESS
 
     def set(self, codes: I64Array, times: Times) -> None:
         """Settle when some keys are due, each of which is named once."""
-        self.times[codes] = times
+        self._records.times("due")[codes] = times
         self.list_near(codes, times)
 
     def list_near(self, codes: I64Array, times: Times) -> None:
@@ -77,19 +64,19 @@ class DueTimes:
         self._codes = np.concatenate([self._codes[: self._listed], behind])
         self._times = np.concatenate([self._times[: self._listed], behind])
 
-    def take(
-        self, time: int, is_over: BoolArray = NOT_OVER
-    ) -> tuple[I64Array, I64Array]:
+    def take(self, time: int, *, tells_over: bool = False) -> tuple[I64Array, I64Array]:
         """Take the keys that are due at a time, or before; they are due no more.
 
-        Returns them, and apart those of them that are over, by their codes.
+        Returns them, and apart those that are over, if records tell which are.
         """
         if time > self._limit or self._listed > 2 * self._most_listed:
             self._look_through(time)
         due, over = np.empty((2, self._listed), np.int64)
         self._listed, _, count, over_count, *_ = self._take(
-            *(self._listed, time, 0, 0, len(is_over)),
-            *(self._codes, self._times, self.times, is_over, due, over),
+            *(self._listed, time, 0, 0, int(tells_over)),
+            *(self._codes, self._times),
+            *map(self._records.find, ("due", "over")),
+            *(due, over),
         )
         return due[:count], over[:over_count]
 
@@ -101,13 +88,13 @@ class DueTimes:
         """
         most = 2 * self._most_listed
         for limit in self._find_limits(time):
-            room = most if limit > time else len(self.times)
+            room = most if limit > time else self._records.count
             if room > len(self._codes):
                 self._listed = 0
                 self._resize(room)
             _, _, count, *_ = self._list(
-                *(len(self.times), limit, 0, room),
-                *(self.times, self._codes, self._times),
+                *(self._records.count, limit, 0, room),
+                *(self._records.find("due"), self._codes, self._times),
             )
             if count <= room:
                 self._limit, self._listed = limit, count
@@ -115,9 +102,9 @@ class DueTimes:
 
     def _find_limits(self, time: int) -> Iterator[int]:
         """Find times up to which few keys may be due, one before the other."""
-        step = len(self.times) // SAMPLE | 1  # odd: keys may take turns
-        sample = self.times[::step]
-        few = 3 * self._most_listed * len(sample) // max(1, 2 * len(self.times))
+        step = self._records.count // SAMPLE | 1  # odd: keys may take turns
+        sample = self._records.times("due")[::step]
+        few = 3 * self._most_listed * len(sample) // max(1, 2 * self._records.count)
         while few:
             limit = int(np.partition(sample, few)[few]) if few < len(sample) else NEVER
             limit = min(limit, NEVER - 1)
@@ -131,4 +118,4 @@ class DueTimes:
     @property
     def _most_listed(self) -> int:
         """The keys that are listed apart at most, but for twice as many by and by."""
-        return max(LEAST_LISTED, len(self.times) // SHARE)
+        return max(LEAST_LISTED, self._records.count // SHARE)

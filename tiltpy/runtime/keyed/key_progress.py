@@ -46,6 +46,7 @@ from tiltpy.runtime.execution.time_domain import EMPTY, Cells, OutputRange, Requ
 from tiltpy.runtime.keyed.due_times import NEVER, DueTimes
 from tiltpy.runtime.keyed.held_rows import TakenRows
 from tiltpy.runtime.keyed.join import join_by_key, no_rows
+from tiltpy.runtime.keyed.key_records import KeyRecords
 from tiltpy.runtime.keyed.open_snapshots import CloseTimes, OpenSnapshots
 from tiltpy.runtime.keyed.row_arena import RowArena
 from tiltpy.runtime.keyed.row_store import RowStore, make_store
@@ -122,9 +123,12 @@ class KeyProgress:
         self.clock = -ENDLESS
         """Up to when it has been computed."""
         self.finished = False
+        self._records = KeyRecords()
         self.open: OpenSnapshots | RowStore | RowArena
-        is_joined = definition.tdom.rows is None
-        self.open = (OpenSnapshots if is_joined else make_store)(definition.type)
+        if definition.tdom.rows is None:
+            self.open = OpenSnapshots(definition.type, self._records)
+        else:
+            self.open = make_store(definition.type)
         backs = [reach[name].back for name in self.keyed]
         self.awaited = {n: reach[n].ahead.ticks for n in reach if reach[n].ahead.rows}
         """The inputs whose next rows it needs, from so many ticks ahead on."""
@@ -136,60 +140,43 @@ class KeyProgress:
         back = ALL_FUTURE if self.lasts else max(back.ticks for back in backs)
         self.tail = back + rounding + 2 * definition.tdom.precision
         """Ticks behind its last edge from which on no cell sees a row."""
-        none = np.zeros(0, np.int64)
-        self._first, self._last, self._done = none, none, none
-        self._due = DueTimes()
+        self._due = DueTimes(self._records)
         self._formulas = ColumnFormulas()
         self._retire = PreparedCall.of(RETIRE_KEYS, 11)
-        self._live = self._has_states = self._over = none.astype(np.bool_)
         self._list_tables()
 
     def grow(self, codes: int) -> None:
         """Make room for the codes below a number."""
+        has_moved = self._records.grow(codes)
         self.open.grow(codes)
-        self._due.grow(codes)
-        missing = codes - len(self._first)
-        if missing > 0:
-            room = max(missing, len(self._first))
-            self._first = np.concatenate([self._first, np.full(room, LATEST)])
-            self._last = np.concatenate([self._last, np.full(room, EARLIEST)])
-            self._done = np.concatenate([self._done, np.zeros(room, np.int64)])
-            self._live = np.concatenate([self._live, np.zeros(room, np.bool_)])
-            self._has_states = np.concatenate(
-                [self._has_states, np.zeros(room, np.bool_)]
-            )
-            self._over = np.concatenate([self._over, np.zeros(room, np.bool_)])
-        if missing > 0 or self._next_tables["due"].array is not self._due.times:
+        if has_moved:
             self._list_tables()
 
     def _list_tables(self) -> None:
         """List the tables that formulas see, once they are others."""
+        times, truths = self._records.times, self._records.truths
+        first, done, live = times("first"), times("done"), truths("live")
         self._work_tables = {
-            "first": Table(self._first),
-            "last": Table(self._last),
-            "done": Table(self._done),
-            "live": Table(self._live),
+            "first": Table(first),
+            "last": Table(times("last")),
+            "done": Table(done),
+            "live": Table(live),
         }
         self._next_tables = {
             "first": self._work_tables["first"],
             "done": self._work_tables["done"],
             "live": self._work_tables["live"],
-            "due": Table(self._due.times),
+            "due": Table(times("due")),
         }
         if self.resumed_reach is not None:
-            self._next_tables["has states"] = Table(self._has_states)
+            self._next_tables["has states"] = Table(truths("has states"))
         if self.retires:
-            self._next_tables["over"] = Table(self._over)
+            self._next_tables["over"] = Table(truths("over"))
 
     def save(self) -> dict[str, object]:
         """Make what `restore` takes, between two evaluations."""
-        arrays = self._first, self._last, self._done, self._due.save()
         return {
-            "arrays": arrays,
-            "flags": [
-                each.view(np.uint8)
-                for each in (self._live, self._has_states, self._over)
-            ],
+            **self._records.save(),
             "open": self.open.save(),
             "clock": self.clock,
             "finished": self.finished,
@@ -197,19 +184,18 @@ class KeyProgress:
 
     def restore(self, saved: Mapping[str, Any]) -> None:
         """Take over the progress of keys, whose codes there is room for."""
-        self._first, self._last, self._done, due = saved["arrays"]
-        self._due.restore(due)
-        live, has_states, over = saved["flags"]
-        self._live, self._has_states = live.view(np.bool_), has_states.view(np.bool_)
-        self._over = over.view(np.bool_)
+        self._records.restore(saved)
+        self.open.grow(self._records.count)
+        self._due.restore()
         self._list_tables()
         self.open.restore(saved["open"])
         self.clock, self.finished = saved["clock"], saved["finished"]
 
     def extend(self, codes: I64Array, firsts: Times, lasts: Times) -> None:
         """Note the first start and the greatest end of rows that came, by key."""
-        self._first[codes] = np.minimum(self._first[codes], firsts)
-        self._last[codes] = np.maximum(self._last[codes], lasts)
+        first, last = map(self._records.times, ("first", "last"))
+        first[codes] = np.minimum(first[codes], firsts)
+        last[codes] = np.maximum(last[codes], lasts)
 
     def take_due(self, time: int) -> tuple[I64Array, I64Array]:
         """Take the keys to compute once the clock shows a time: `plan` is for them.
@@ -217,9 +203,7 @@ class KeyProgress:
         Then those whose rows have settled, of which there is nothing else to compute:
         `retire` is for them.
         """
-        if self.retires:
-            return self._due.take(time, self._over)
-        return self._due.take(time)
+        return self._due.take(time, tells_over=self.retires)
 
     def retire(
         self, codes: I64Array, touched: I64Array, entries: I64Array, time: int
@@ -234,7 +218,9 @@ class KeyProgress:
         ends = int(self.traits.sparse)
         _, _, _, _, count, *_ = self._retire(
             *(len(codes), len(touched), time, ends, 0),
-            *(codes, touched, entries, self._done, self._live, others),
+            *(codes, touched, entries),
+            *map(self._records.find, ("done", "live")),
+            others,
         )
         others = others[:count]
         if not ends:
@@ -244,18 +230,20 @@ class KeyProgress:
 
     def live(self) -> I64Array:
         """List the keys of which anything may come."""
-        return np.flatnonzero(self._live)
+        return self._records.truths("live").nonzero()[0]
 
     def needs_no_rows(self, codes: I64Array) -> BoolArray:
         """Tell which keys need none of the rows that they had."""
-        needs_none = ~self._live[codes]
+        times, truths = self._records.times, self._records.truths
+        needs_none: BoolArray = ~truths("live")[codes]
         if self.retires:
-            needs_none |= self._over[codes] & (self._due.times[codes] == NEVER)
+            needs_none |= truths("over")[codes] & (times("due")[codes] == NEVER)
         return needs_none
 
     def find_least_done(self) -> int:
         """Find up to when all keys are done of which anything may come."""
-        return int(self._done[self._live].min(initial=LATEST))
+        done = self._records.times("done")[self._records.truths("live")]
+        return int(done.min(initial=LATEST))
 
     def stand_still(self) -> OutputRange:
         """Make the range of a clock that does not go on: nothing is computed."""

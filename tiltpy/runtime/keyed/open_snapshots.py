@@ -1,7 +1,7 @@
 """The snapshot that is open of each key, by its code: the last one, which may go on.
 
-What an evaluation made of a key is joined with it. The snapshots lie in tables, where
-those that only go on stay as they are.
+What an evaluation made of a key is joined with it. Their times are in the records of
+keys, the payload in tables, where those that only go on stay as they are.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,6 +16,7 @@ from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
 from tiltpy.runtime.arrays.snapshot_buffer import Column
 from tiltpy.runtime.execution.key_domains import EARLIEST
 from tiltpy.runtime.keyed.join import join_columns, no_rows, take_rows
+from tiltpy.runtime.keyed.key_records import KeyRecords
 from tiltpy.runtime.keyed.payload_table import PayloadTable
 from tiltpy.runtime.keyed.row_arena import holds_strings
 from tiltpy.runtime.keyed.row_store import RowStore
@@ -88,23 +89,30 @@ class TextPayload:
 class OpenSnapshots:
     """The open snapshots of keys, at most one of each."""
 
-    def __init__(self, payload: Type) -> None:
+    def __init__(self, payload: Type, records: KeyRecords) -> None:
         self.payload = payload
-        self._starts = self._ends = np.zeros(0, np.int64)
-        """Their times by code; the end is `EARLIEST` where there is none."""
+        self._records = records
+        self._room = 0
         self._payload: Payload
         make = TextPayload if holds_strings(payload) else PayloadTable
         self._payload = make(payload)
         self._close = PreparedCall.of(CLOSE_KEYS, 18)
 
+    @property
+    def _starts(self) -> Times:
+        return self._records.times("open start")
+
+    @property
+    def _ends(self) -> Times:
+        """The ends by code, `EARLIEST` where there is none."""
+        return self._records.times("open end")
+
     def grow(self, codes: int) -> None:
-        """Make room for the codes below a number."""
-        used = len(self._ends)
-        if codes > used:
-            more = np.full(max(codes - used, used), EARLIEST)
-            self._starts = np.concatenate([self._starts, more])
-            self._ends = np.concatenate([self._ends, more])
-            self._payload.resize(len(self._ends), used)
+        """Make room for the codes below a number, which records have."""
+        del codes
+        if self._records.count > self._room:
+            self._payload.resize(self._records.count, self._room)
+            self._room = self._records.count
 
     def select(self, codes: I64Array) -> KeyedSnapshots:
         """Return those of some keys, in the order of the codes; they stay there."""
@@ -139,8 +147,8 @@ class OpenSnapshots:
 
     def extend(self, codes: I64Array, time: int) -> None:
         """Have those of some keys end at a time."""
-        some = codes[self._ends[codes] > EARLIEST]
-        self._ends[some] = time
+        ends = self._ends
+        ends[codes[ends[codes] > EARLIEST]] = time
 
     def close(
         self, codes: I64Array, made: KeyedSnapshots, times: CloseTimes
@@ -149,10 +157,11 @@ class OpenSnapshots:
 
         What is open then stays here.
         """
-        for key, end in times.carried.items():
-            code, end = codes[key], min(end, int(times.reached[key]))  # noqa: PLW2901
-            if self._ends[code] > EARLIEST:
-                self._ends[code] = max(self._ends[code], end)
+        ends = self._ends
+        for key, carried in times.carried.items():
+            if ends[codes[key]] > EARLIEST:
+                end = min(carried, int(times.reached[key]))
+                ends[codes[key]] = max(ends[codes[key]], end)
         keys, total = len(codes), len(made.starts)
         room = keys + total
         rows, by_key = np.empty((3, room), np.int64), np.empty((4, keys), np.int64)
@@ -161,7 +170,7 @@ class OpenSnapshots:
             *(keys, total, room, 0, 0, 0),
             codes,
             *map(np.ascontiguousarray, (made.counts, made.starts, made.ends)),
-            *(self._starts, self._ends),
+            *map(self._records.find, ("open start", "open end")),
             *(times.seams, times.reached, times.ends),
             *(rows, by_key, flags),
         )
