@@ -139,14 +139,14 @@ JOIN_ROWS = Routine("rows joined by key")
 
 How many keys there are, how many rows came, and the number of the first of these. The
 code of each key; the code of each row that came; the key of each code. The starts and
-ends of all rows, by their numbers. For each code the first row that it has, and how
-many, of which none is left. Then what is written in two arrays of columns. For each
+ends of all rows, by their numbers. For each code a pair: the first row that it has, and
+how many, of which none is left. Then what is written in two arrays of columns. For each
 key: its first row among those of all keys, and how many it has; the first start and the
 greatest end of those that came; the greatest end of all, the greatest one that is no
 hold, and the greatest start. For each row, in the order of the keys: its number, start
-and end. Then how many rows the latter have room for: if that is no more than came, keys
-have none; and where it is written whether a row starts, and whether one ends, before
-the one before it ends, and how many rows all keys have.
+and end, and a column for scratch. Then how many rows the latter have room for: if that
+is no more than came, keys have none; and where it is written whether a row starts, and
+whether one ends, before the one before it ends, and how many rows all keys have.
 """
 KEEP_ROWS = Routine("rows needed by key")
 """Rows of keys that end behind a horizon, and the last ones that start before it.
@@ -195,7 +195,7 @@ DROP_ROWS = Routine("rows of keys dropped")
 """Rows that keys have, of which none is left.
 
 How many keys there are; what is written there, how many rows they had; their codes,
-each once; how many rows each code has.
+each once; the first row of each code, and how many it has, in pairs.
 """
 APPEND_TO_RUNS = Routine("rows appended to runs")
 """Rows in the next slots, appended to sorted runs (see `kernels/sorted_runs.py`).

@@ -56,6 +56,7 @@ def test_keys_get_back_what_was_put_there(
         codes = random.sample(range(known), random.randint(0, min(most, known)))
         taken = store.take(np.array(codes, np.int64))
         assert list_rows(taken) == [kept.pop(code, []) for code in codes]
+        assert taken.counts.flags.c_contiguous, "routines read what is taken"
         put: list[Rows] = []
         for _code in codes:
             put.append([])

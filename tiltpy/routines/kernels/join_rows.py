@@ -40,9 +40,10 @@ EDGES = 7
 AHEAD = 16
 """Keys ahead of which is looked for their rows."""
 EARLIEST, LATEST = i64(-(2**63)), i64(2**63 - 1)
-KEY, ROW, CODE, COUNT, FILLED, ITEM = map(
-    number, ("key", "row", "code", "count", "filled", "item")
+KEY, ROW, CODE, ENTRY, COUNT, FILLED, ITEM = map(
+    number, ("key", "row", "code", "entry", "count", "filled", "item")
 )
+CAME, EARLY, LATE = map(number, ("came from", "first that came", "last that came"))
 FIRST, STOP, START, END = map(number, ("first", "stop", "start", "end"))
 ENDS, SETTLED, NEWEST = map(number, ("ends of key", "settled of key", "newest of key"))
 BEFORE, OVERLAP, DISORDER = map(number, ("end before", "overlap", "disorder"))
@@ -56,8 +57,7 @@ def build_join() -> LoopKernel:
         arguments.array, ("codes", "codes of rows", "keys of codes")
     )
     starts, ends = arguments.array("starts"), arguments.array("ends")
-    held_firsts = arguments.array("first rows of codes")
-    held_counts = arguments.array("rows of codes", written=True)
+    held = arguments.array("rows of codes", written=True)
     edges = arguments.array("edges", written=True)
     joined = arguments.array("joined rows", written=True)
     total = arguments.number("rows")
@@ -80,24 +80,23 @@ def build_join() -> LoopKernel:
             Store(joined, joined_row(2, item), END),
         )
 
-    begin = (
-        Store(edges, counts, i64(0)),
-        Store(edges, firsts, LATEST),
-        Store(edges, lasts, EARLIEST),
-    )
+    begin = (Store(edges, counts, i64(0)),)
+    later_row = load(came_codes, least(add(ROW, i64(AHEAD)), sub(came, i64(1))))
     count = (
+        Assign(CODE, later_row),
+        Prefetch(keys_of, CODE),
         Assign(KEY, load(keys_of, load(came_codes, ROW))),
+        Store(joined, joined_row(3, ROW), KEY),
         Store(edges, counts, add(load(edges, counts), i64(1))),
     )
     later = load(codes, least(add(KEY, i64(AHEAD)), sub(keys, i64(1))))
     look_up: tuple[Stmt, ...] = (
-        Assign(CODE, later),
-        Prefetch(held_firsts, CODE),
-        Prefetch(held_counts, CODE),
-        Assign(CODE, load(codes, KEY)),
-        Assign(FIRST, load(held_firsts, CODE)),
-        Assign(COUNT, load(held_counts, CODE)),
-        Store(held_counts, CODE, i64(0)),
+        Assign(ENTRY, mul(later, i64(2))),
+        Prefetch(held, ENTRY),
+        Assign(ENTRY, mul(load(codes, KEY), i64(2))),
+        Assign(FIRST, load(held, ENTRY)),
+        Assign(COUNT, load(held, add(ENTRY, i64(1)))),
+        Store(held, add(ENTRY, i64(1)), i64(0)),
     )
     nothing = Assign(FIRST, i64(0)), Assign(COUNT, i64(0))
     list_held = (
@@ -105,29 +104,39 @@ def build_join() -> LoopKernel:
         Store(edges, begins, FILLED),
         For(ITEM, i64(0), COUNT, put(add(FIRST, ITEM), add(FILLED, ITEM))),
         Assign(FILLED, add(FILLED, COUNT)),
-        # Where the next row that came of the key goes.
+        # Where the first row that came of the key goes, and the next one.
+        Store(edges, firsts, FILLED),
         Store(edges, newest, FILLED),
         Assign(FILLED, add(FILLED, load(edges, counts))),
         Store(edges, counts, add(load(edges, counts), COUNT)),
     )
     list_came = (
-        Assign(KEY, load(keys_of, load(came_codes, ROW))),
+        Assign(KEY, load(joined, joined_row(3, ROW))),
         Assign(ITEM, load(edges, newest)),
         *put(add(first_came, ROW), ITEM),
         Store(edges, newest, add(ITEM, i64(1))),
-        Store(edges, firsts, least(load(edges, firsts), START)),
-        Store(edges, lasts, greatest(load(edges, lasts), END)),
     )
+    row = _look(load(joined, joined_row(1, ROW)), load(joined, joined_row(2, ROW)))
     look: tuple[Stmt, ...] = (
         Assign(FIRST, load(edges, begins)),
+        Assign(CAME, load(edges, firsts)),
         Assign(STOP, add(FIRST, load(edges, counts))),
         *(Assign(var, EARLIEST) for var in (ENDS, SETTLED, NEWEST, BEFORE)),
+        For(ROW, FIRST, CAME, row),
+        Assign(EARLY, LATEST),
+        Assign(LATE, EARLIEST),
         For(
             ROW,
-            FIRST,
+            CAME,
             STOP,
-            _look(load(joined, joined_row(1, ROW)), load(joined, joined_row(2, ROW))),
+            (
+                *row,
+                Assign(EARLY, least(EARLY, START)),
+                Assign(LATE, greatest(LATE, END)),
+            ),
         ),
+        Store(edges, firsts, EARLY),
+        Store(edges, lasts, LATE),
         Store(edges, all_ends, ENDS),
         Store(edges, settled, SETTLED),
         Store(edges, newest, NEWEST),

@@ -16,6 +16,7 @@ from tiltpy.loops.build import (
     least,
     load,
     lt,
+    mul,
     ne,
     negate,
     number,
@@ -74,14 +75,15 @@ def build_drop() -> LoopKernel:
     arguments = RoutineArguments()
     keys, dropped = arguments.number("keys"), arguments.number("rows dropped")
     codes = arguments.array("codes")
-    counts = arguments.array("rows of codes", written=True)
+    held = arguments.array("rows of codes", written=True)
     later = load(codes, least(add(ITEM, i64(AHEAD)), sub(keys, i64(1))))
+    count = add(mul(load(codes, ITEM), i64(2)), i64(1))
     each = (
         Assign(CODE, later),
-        Prefetch(counts, CODE),
-        Assign(CODE, load(codes, ITEM)),
-        Assign(COUNT, add(COUNT, load(counts, CODE))),
-        Store(counts, CODE, i64(0)),
+        Prefetch(held, mul(CODE, i64(2))),
+        Assign(ENTRY, count),
+        Assign(COUNT, add(COUNT, load(held, ENTRY))),
+        Store(held, ENTRY, i64(0)),
     )
     return arguments.kernel(
         Assign(COUNT, i64(0)),

@@ -38,11 +38,10 @@ class RowArena:
         """Rows that were not taken, among those in use."""
         self._times: list[Times] = [empty_times(0), empty_times(0)]
         self._values = PayloadTable(payload)
-        none = np.zeros(0, np.int64)
-        self._join = PreparedCall.of(JOIN_ROWS, 14)
+        self._join = PreparedCall.of(JOIN_ROWS, 13)
         self._drop = PreparedCall.of(DROP_ROWS, 4)
-        self._first, self._count = none, none
-        """The rows of each code."""
+        self._rows = np.zeros((0, 2), np.int64)
+        """The first row of each code, and how many it has."""
 
     def __len__(self) -> int:
         """Count the rows in memory."""
@@ -50,28 +49,27 @@ class RowArena:
 
     def grow(self, codes: int) -> None:
         """Make room for the codes below a number."""
-        missing = codes - len(self._first)
+        missing = codes - len(self._rows)
         if missing > 0:
-            room = np.zeros(max(missing, len(self._first)), np.int64)
-            self._first = np.concatenate([self._first, room])
-            self._count = np.concatenate([self._count, room])
+            room = np.zeros((max(missing, len(self._rows)), 2), np.int64)
+            self._rows = np.concatenate([self._rows, room])
 
     def select(self, codes: I64Array) -> KeyedSnapshots:
         """Return the rows of some keys, in the order of the codes; they stay there."""
-        counts = self._count[codes]
+        firsts, counts = self._rows[codes, 0], self._rows[codes, 1]
         stops = counts.cumsum()
         total = int(stops[-1]) if len(codes) else 0
         if not total:
             return no_rows(self.payload, len(codes))
         begins: I64Array = stops - counts
-        rows = (self._first[codes] - begins).repeat(counts)
+        rows = (firsts - begins).repeat(counts)
         rows += np.arange(total)
         starts, ends = [times[rows] for times in self._times]
         return KeyedSnapshots(starts, ends, self._values.take(rows), counts)
 
     def save(self) -> dict[str, object]:
         """Make what `restore` takes."""
-        codes = self._count.nonzero()[0]
+        codes = self._rows[:, 1].nonzero()[0]
         return {"codes": codes, "rows": self.select(codes)}
 
     def restore(self, saved: Mapping[str, Any]) -> None:
@@ -86,7 +84,7 @@ class RowArena:
 
     def drop(self, codes: I64Array) -> None:
         """Forget the rows of some keys."""
-        _, count, *_ = self._drop(len(codes), 0, codes, self._count)
+        _, count, *_ = self._drop(len(codes), 0, codes, self._rows)
         self._live -= count
         if not self._live:
             self._used = 0
@@ -106,19 +104,19 @@ class RowArena:
         """
         count = sum(len(rows) for _, rows in came)
         # To count the rows of the keys takes longer than a few rows too many.
-        held = self._live if self._live <= count else int(self._count[codes].sum())
+        held = self._live if self._live <= count else int(self._rows[codes, 1].sum())
         self._append(came, count)
-        joined = np.empty((3, held + count), np.int64)
+        joined = np.empty((4, held + count), np.int64)
         facts = np.empty(3, np.int64)
         of_rows = [each for each, _ in came] or [codes[:0]]
         of_row = of_rows[0] if len(of_rows) == 1 else np.concatenate(of_rows)
         self._join(
             *(len(codes), count, self._used),
-            *(codes, of_row, keys_of, *self._times, self._first, self._count),
+            *(codes, of_row, keys_of, *self._times, self._rows),
             *(edges, joined, held + count, facts),
         )
         overlaps, is_out_of_order, total = facts.tolist()
-        numbers, starts, ends = joined[:, :total]
+        numbers, starts, ends = joined[:3, :total]
         self._live -= total - count
         if not self._live:
             self._used = 0
@@ -149,7 +147,7 @@ class RowArena:
             some = counts.nonzero()[0]
             codes, counts = codes[some], counts[some]
         garbage = self._used - self._live
-        least = FEW_ROWS + len(self._count) // KEYS_PER_ROW
+        least = FEW_ROWS + len(self._rows) // KEYS_PER_ROW
         if garbage > max(self._live, least):
             self._compact()
         first, stop = self._used, self._used + total
@@ -159,8 +157,8 @@ class RowArena:
         for array, times in zip(self._times, (rows.starts, rows.ends), strict=True):
             array[here] = times
         self._values.write(here, rows.columns, total)
-        self._first[codes] = counts.cumsum() - counts + first
-        self._count[codes] = counts
+        self._rows[codes, 0] = counts.cumsum() - counts + first
+        self._rows[codes, 1] = counts
         self._used = stop
         self._live += total
 
@@ -174,7 +172,7 @@ class RowArena:
 
     def _compact(self) -> None:
         """Write the rows anew, without garbage."""
-        codes = self._count.nonzero()[0]
+        codes = self._rows[:, 1].nonzero()[0]
         rows = self.take(codes)
         self._used = 0
         self.put(codes, rows)
