@@ -6,8 +6,7 @@ import pytest
 
 import tiltpy as tilt
 from tiltpy.engines.live.live_part import PromptKeyedPart
-from tiltpy.runtime.keyed.key_progress import KeyPlan
-from tiltpy.runtime.keyed.prompt_progress import PromptProgress
+from tiltpy.runtime.keyed.key_progress import KeyPlan, KeyProgress
 
 KEYS, PUSHES, ROWS = 200, 60, 3
 HEAD = "input x by k : f64 time ts point\ng = TDom(-∞, ∞, 50)\n"
@@ -40,14 +39,14 @@ def frames_of(seed: int) -> list[pa.Table]:
 def planned(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Count the keys of each plan that sessions make."""
     counts: list[int] = []
-    plan = PromptProgress.plan
+    plan = KeyProgress.plan
 
-    def count_keys(self: PromptProgress, *of: object) -> KeyPlan:
+    def count_keys(self: KeyProgress, *of: object) -> KeyPlan:
         made = plan(self, *of)  # type: ignore[arg-type]
         counts.append(len(made.codes))
         return made
 
-    monkeypatch.setattr(PromptProgress, "plan", count_keys)
+    monkeypatch.setattr(KeyProgress, "plan", count_keys)
     return counts
 
 

@@ -37,10 +37,11 @@ from tiltpy.runtime.ingest.ungrouped_rows import UngroupedRows
 from tiltpy.runtime.ingest.visible_rows import visible_groups, visible_rows
 from tiltpy.runtime.keyed.held_rows import HeldRows, TakenRows
 from tiltpy.runtime.keyed.join import gather_keys, no_rows
+from tiltpy.runtime.keyed.key_formulas import KeyFormulas
 from tiltpy.runtime.keyed.key_progress import KeyPlan, KeyProgress
 from tiltpy.runtime.keyed.key_states import KeyStates
 from tiltpy.runtime.keyed.keyed_run import KeyedRun, SharedObjects
-from tiltpy.runtime.keyed.prompt_progress import PromptProgress
+from tiltpy.runtime.keyed.prompt_formulas import PromptFormulas
 from tiltpy.runtime.keyed.snapshots import KeyedSnapshots
 from tiltpy.runtime.results.key_columns import KeyColumns, KeySnapshots, Order
 from tiltpy.runtime.results.output_table import OutputTable
@@ -289,10 +290,10 @@ class KeyedEngine:
         keys = KeyDictionary(keyed[0].keys, types)
         held = {each.name: HeldRows(each.name, each.type, keys) for each in keyed}
         rounding = sum(made.tdom.precision for made in query.definitions)
-        progress = PromptProgress if prompt else KeyProgress
+        make = PromptFormulas if prompt else KeyFormulas
         outputs, roots = {}, row_roots(query)
         for name, reach in query.boundaries:
-            outputs[name] = progress(
+            formulas = make(
                 definition_of(query, name),
                 dict(reach),
                 held,
@@ -302,6 +303,7 @@ class KeyedEngine:
                 None if resumed is None else resumed[name],
                 roots.get(name) if roots.get(name) in holding else None,
             )
+            outputs[name] = KeyProgress(formulas)
         states = None
         if resumed is not None:
             empty = {name: rows.buffer for name, rows in nothing.items()}

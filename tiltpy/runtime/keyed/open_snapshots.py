@@ -43,12 +43,14 @@ class CloseTimes:
 class ClosedKeys:
     """Snapshots that are final.
 
-    `goes_on`: a key's last snapshot does, behind its domain; `is_open`: that may.
+    `goes_on`: a key's last snapshot does, behind its domain; `is_open`: that may. At
+    the `latest` a key is to be looked at again, if anything of it tells when.
     """
 
     final: KeyedSnapshots
     goes_on: BoolArray
     is_open: BoolArray
+    latest: Times | None = None
 
 
 class Payload(Protocol):

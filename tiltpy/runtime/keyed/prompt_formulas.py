@@ -1,4 +1,4 @@
-"""Progress by key of an output that is final as soon as it can be.
+"""Formulas of the progress by key of an output that is final as soon as it can be.
 
 The clock of all keys ends every domain, whatever a key's own rows are: so a key that is
 quiet has values up to the clock, too. One cell more tells whether a last snapshot goes
@@ -16,11 +16,11 @@ from tiltpy.runtime.execution.column_formulas import Operands
 from tiltpy.runtime.execution.key_domains import EARLIEST
 from tiltpy.runtime.execution.traced_operands import is_number
 from tiltpy.runtime.keyed.due_times import NEVER
-from tiltpy.runtime.keyed.key_progress import KeyChanges, KeyProgress
+from tiltpy.runtime.keyed.key_formulas import KeyChanges, KeyFormulas
 
 
-class PromptProgress(KeyProgress):
-    """The progress of an output as far as the clock; one that awaits no rows."""
+class PromptFormulas(KeyFormulas):
+    """Formulas of an output as far as the clock; one that awaits no rows."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -30,7 +30,6 @@ class PromptProgress(KeyProgress):
             tells_changes = traits.sparse and self.root is None
         is_bounded = not self.lasts and self.resumed_reach is None
         self.retires = tells_changes and is_bounded and self.end is None
-        self._list_tables()
 
     @property
     def _looks_behind(self) -> bool:
