@@ -132,3 +132,32 @@ def test_keys_go_on_long_after_their_rows_settled(name: str, lifetime: str) -> N
     assert isinstance(update.through, int)
     expected = query.run(**frames, end=update.through)["o"].to_arrow()
     assert found.combine_chunks().equals(expected.combine_chunks())
+
+
+def test_open_snapshots_of_texts_go_on() -> None:
+    """Compare texts by key with a run: those of other dictionaries stay open."""
+    query = tilt.parse(
+        "input x by k : string time ts point\ng = TDom(-∞, ∞, 5)\n"
+        "~o[g] = max(~x[g-20 : g])\noutput ~o"
+    )
+    random, count = np.random.default_rng(3), 900
+    texts = [f"text {v}" if v else None for v in random.integers(0, 300, count)]
+    rows = pa.table(
+        {
+            "ts": np.cumsum(random.integers(0, 4, count)),
+            "k": random.integers(0, 40, count),
+            "x": pa.array(texts),
+        }
+    )
+    live, said = query.live(), []
+    for first in range(0, count, 9):
+        said.append(live.push(x=rows.slice(first, 9))["o"].final.to_arrow())
+        if first == 450:
+            live = query.live(resume=live.save())
+    update = live.finish()["o"]
+    said.append(update.final.to_arrow())
+    order = [("k", "ascending"), ("start", "ascending")]
+    assert isinstance(update.through, int)
+    expected = query.run(x=rows, end=update.through)["o"].to_arrow()
+    found = pa.concat_tables(said).sort_by(order)
+    assert found.combine_chunks().equals(expected.combine_chunks())

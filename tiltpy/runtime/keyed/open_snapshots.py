@@ -65,6 +65,9 @@ class Payload(Protocol):
     def write(self, rows: I64Array, columns: Sequence[Column], count: int) -> None:
         """Write rows of some keys, instead of those that they may have."""
 
+    def drop(self, rows: I64Array) -> None:
+        """Let the rows of some keys go."""
+
 
 class TextPayload:
     """The payload of a row of each key, with strings of whatever dictionaries."""
@@ -86,6 +89,10 @@ class TextPayload:
         self._store.drop(rows)
         times, ones = np.zeros(count, np.int64), np.ones(count, np.int64)
         self._store.put(rows, KeyedSnapshots(times, times, tuple(columns), ones))
+
+    def drop(self, rows: I64Array) -> None:
+        """Let the rows of some keys go, and strings that no other row has."""
+        self._store.drop(rows)
 
 
 class OpenSnapshots:
@@ -145,6 +152,7 @@ class OpenSnapshots:
         """Take those of some keys out, in the order of the codes."""
         rows = self.select(codes)
         self._ends[codes] = EARLIEST
+        self._payload.drop(codes)
         return rows
 
     def extend(self, codes: I64Array, time: int) -> None:
@@ -182,7 +190,9 @@ class OpenSnapshots:
             starts, ends, numbers = rows[:, :finals]
             columns = made.columns
             if ended:
-                of = self._payload.take(ended_codes[:ended])
+                some = ended_codes[:ended]
+                of = self._payload.take(some)
+                self._payload.drop(some)
                 zeros = np.zeros(ended, np.int64)
                 columns = join_columns((made, KeyedSnapshots(zeros, zeros, of, zeros)))
             final = KeyedSnapshots(starts, ends, take_rows(columns, numbers), counts)

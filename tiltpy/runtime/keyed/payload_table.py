@@ -54,3 +54,6 @@ class PayloadTable:
                 valid[rows] = column.valid(count)
             elif valid is not None:
                 valid[rows] = True
+
+    def drop(self, rows: I64Array) -> None:
+        """Let some rows go: others take their place, and nothing is to be done."""
