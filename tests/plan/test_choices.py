@@ -129,7 +129,7 @@ def test_each_strategy_is_chosen_and_refused() -> None:
         assert f": {name}, " in golden or f"{name}: ~" in golden, name
     for words in ("16 rows of ~", "16 events of ~", "16 rows of a window"):
         assert words in golden
-    for name in ("tumbling_fold", "two_stack", "evict", "merge", "clip"):
+    for name in ("tumbling_fold", "fifo", "evict", "merge", "clip"):
         assert f"        not {name}: " in golden, name
 
 

@@ -47,7 +47,7 @@ class WindowPlan(Enum):
     """A method to follow the rows of a window."""
 
     TUMBLING_FOLD = "folds its rows anew, in vectors"
-    TWO_STACK = "inserts and evicts in order"
+    FIFO = "inserts and evicts in order"
     UNORDERED = "evicts in order of ends, from exact states or a tree"
     RUNNING = "folds on, and anew at restarts"
     REFOLDED = "folds its rows anew at each visit"

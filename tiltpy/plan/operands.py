@@ -20,7 +20,7 @@ from tiltpy.plan.strategies.sorted_window import sorted_window, sorts
 
 LINEAR = {
     WindowPlan.TUMBLING_FOLD,
-    WindowPlan.TWO_STACK,
+    WindowPlan.FIFO,
     WindowPlan.RUNNING,
     WindowPlan.LOOK,
 }
@@ -62,7 +62,7 @@ def plan_operands(facts: LoopFacts, choices: Iterable[WindowChoice]) -> Operands
         tuple(
             window
             for window, plan in windows.items()
-            if plan is WindowPlan.TWO_STACK
+            if plan is WindowPlan.FIFO
             and sorts(facts, window)
             and sorted_window(facts, window) is None
         ),
@@ -90,7 +90,7 @@ def _is_linear(facts: LoopFacts, windows: Mapping[Window, WindowPlan]) -> bool:
     return not facts.present and all(
         plan in LINEAR
         and not facts.ranks(window)
-        and (plan is not WindowPlan.TWO_STACK or not _has_user_defined(facts, window))
+        and (plan is not WindowPlan.FIFO or not _has_user_defined(facts, window))
         for window, plan in windows.items()
     )
 
@@ -145,7 +145,7 @@ def _starts_snapshot(
         case CutWindow() if sees_more(cut):
             return False
         case CutWindow(window=window, element=element):
-            in_order = windows[window] is WindowPlan.TWO_STACK and window.is_fixed
+            in_order = windows[window] is WindowPlan.FIFO and window.is_fixed
             return in_order and not facts.objects[window.object].filters(element)
         case CutTime():
             return True

@@ -181,7 +181,7 @@ class SweepOperands:
                 if window.look == "nearest":
                     return NearestLook(self.builder, self.bounds, rows, window)
                 return LookWindow(self.builder, self.bounds, rows, window)
-            case WindowPlan.TWO_STACK if window.limit is not None:
+            case WindowPlan.FIFO if window.limit is not None:
                 return LimitedWindow(
                     self.builder,
                     self.bounds,
@@ -193,7 +193,7 @@ class SweepOperands:
                     sorts=window in self.plan.sorted,
                     restart=self._restart(window),
                 )
-            case WindowPlan.TWO_STACK:
+            case WindowPlan.FIFO:
                 return SlidingWindow(
                     self.builder,
                     self.bounds,

@@ -42,7 +42,7 @@ def edge_scan(facts: LoopFacts, operands: Operands) -> EdgeScan | Refusal:
         name = window.object
         if not window.is_fixed:
             return Refusal(f"a window of ~{name} is of no fixed length")
-        if plan is not WindowPlan.TWO_STACK or not facts.objects[name].disjoint:
+        if plan is not WindowPlan.FIFO or not facts.objects[name].disjoint:
             return Refusal(f"events of ~{name} overlap")
         if facts.ranks(window):
             return Refusal(f"a window of ~{name} is looked at as a whole")

@@ -228,7 +228,7 @@ def _advance(
     """Choose how a window gets to the next event."""
     point = operands.one_tick
     assert point is not None
-    if plan not in (WindowPlan.TWO_STACK, WindowPlan.RUNNING):
+    if plan not in (WindowPlan.FIFO, WindowPlan.RUNNING):
         return Advance.SEARCH
     if _takes_rows_in(point, window):
         return Advance.INSERT

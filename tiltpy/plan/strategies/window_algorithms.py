@@ -1,7 +1,8 @@
 """Algorithms of windows in a sweep: for each window the most special one that serves.
 
-An unordered window serves where neither a tumbling fold nor two stacks do. Beside that
-a user-defined reduction evicts exactly, merges states, or is computed anew.
+An unordered window serves where rows do not leave in the order in which they come.
+Else states are on two stacks, or exact sums are differences of prefix sums; and a
+user-defined reduction evicts exactly, merges states, or is computed anew.
 """
 
 from collections.abc import Iterator
@@ -35,10 +36,10 @@ def plan_window(facts: LoopFacts, window: Window) -> WindowChoice:
     if fold is None:
         return WindowChoice(window, WindowPlan.TUMBLING_FOLD, ())
     refusals.append(("tumbling_fold", fold))
-    plan = WindowPlan.TWO_STACK
+    plan = WindowPlan.FIFO
     if not rows.layout.fifo:
         refusal = Refusal(f"events of ~{window.object} end in any order")
-        refusals.append(("two_stack", refusal))
+        refusals.append(("fifo", refusal))
         plan = WindowPlan.UNORDERED
     refusals += _refuse_order(facts, window, plan)
     for node in facts.over(window):
@@ -51,7 +52,7 @@ def _refuse_order(
     facts: LoopFacts, window: Window, plan: WindowPlan
 ) -> Iterator[tuple[str, Refusal]]:
     """Refuse to keep the values of a window in order, if that would serve it."""
-    if plan is WindowPlan.TWO_STACK and sorts(facts, window):
+    if plan is WindowPlan.FIFO and sorts(facts, window):
         refusal = sorted_window(facts, window)
         if refusal is not None:
             yield "sorted_window", refusal
@@ -66,14 +67,14 @@ def _plan_open(facts: LoopFacts, window: Window) -> WindowPlan:
     fifo = facts.objects[window.object].layout.fifo or window.edge == "start"
     if window.start != ALL_PAST and not fifo:
         return WindowPlan.REFOLDED
-    return WindowPlan.TWO_STACK
+    return WindowPlan.FIFO
 
 
 def _choose_states(
     facts: LoopFacts, window: Window, plan: WindowPlan
 ) -> tuple[bool, bool]:
     """Tell whether some reductions have prefix sums, and some two stacks of states."""
-    if plan is not WindowPlan.TWO_STACK:
+    if plan is not WindowPlan.FIFO:
         return False, False
     over = [n for n in facts.over(window) if n.reduction not in WHOLE_WINDOW]
     sums = any(_adds_up(facts, node) or _counts(facts, node) for node in over)
