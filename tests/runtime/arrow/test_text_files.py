@@ -104,7 +104,7 @@ def test_times_of_json_keep_their_zone(tmp_path: Path) -> None:
     for zone, unit, want in (
         ("", "s", None),
         ("Z", "s", "UTC"),
-        (".25+01:00", "ns", "UTC"),
+        (".25+01:00", "us", "UTC"),
     ):
         path.write_text(row % zone)
         assert read(path)["ts"].type == pa.timestamp(unit, want)
@@ -194,6 +194,7 @@ def test_a_broken_file_has_a_place(
         ("s", ["2024-03-01 00:00:00.000", "2024-03-01 00:00:01"], pa.timestamp("s")),
         ("ms", ["2024-03-01 00:00:00", "2024-03-01 00:00:01.5"], pa.timestamp("ms")),
         ("ms", ["2024-03-01 00:00:00.0005"], pa.timestamp("ns")),
+        ("us", ["2024-03-01 00:00:00.0000005"], pa.timestamp("ns")),
         (None, ["2024-03-01 00:00:00.0005"], pa.timestamp("ns")),
     ],
 )
@@ -480,3 +481,22 @@ def test_a_text_that_is_no_duration_has_a_place(tmp_path: Path, text: str) -> No
     message = f"found '{text}' at {path}:2:21, expected a duration of whole ticks, 1s"
     with pytest.raises(DataError, match=message):
         cast_as_declared(table, query.query.inputs[0], binding, source, "s")
+
+
+@pytest.mark.parametrize(
+    "style", [TextStyle(), TextStyle(date_format="%Y-%m-%d %H:%M:%S.%f")]
+)
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
+def test_fractions_of_seconds_in_far_years(
+    tmp_path: Path, suffix: str, style: TextStyle
+) -> None:
+    """Databases write what has no end as the last microsecond of 9999."""
+    stamps = ["0001-01-01 00:00:00.5", "9999-12-31 23:59:59.999999"]
+    path = tmp_path / f"x{suffix}"
+    lines = ["ts,s", *(f"{stamp},a" for stamp in stamps)]
+    if suffix == ".jsonl":
+        lines = [json.dumps({"ts": stamp, "s": "a"}) for stamp in stamps]
+    path.write_text("\n".join(lines) + "\n")
+    times = read(path, style, "us")["ts"]
+    assert times.type == pa.timestamp("us")
+    assert times[1].value == 253_402_300_799_999_999

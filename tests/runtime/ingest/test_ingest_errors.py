@@ -181,6 +181,8 @@ def test_times_out_of_range(lifetime: lifetimes.Lifetime, low: int, high: int) -
     assert read(days, declared, "ms").buffer.n == 2
     seconds = pa.table({"t": pa.array([-(2**62), 0], pa.timestamp("s")), "m": [1, 2]})
     check(seconds, declared, "is too far from 0", "t", 0, "ms")
+    none = pa.table({"t": pa.nulls(2), "m": [1, 2]})
+    check(none, declared, "the time is null; fill it in, or drop the row", "t", 0)
     least = pa.table({"t": pa.array([-(2**63), 0], pa.timestamp("us")), "m": [1, 2]})
     count = "-9223372036854775808 us from 1970"
     check(least, declared, f"the time {count} is too far from 0", "t", 0, "us")

@@ -555,7 +555,7 @@ def test_samples_belong_to_keys() -> None:
     assert layout(read(samples(runs, 0, 4), declared))[0] is TimeLayout.SAMPLED
     values = pa.table({"k": ["b", "a"], "value": [1, 2]})
     assert rows(read(samples(values, 0, 1), declared))["a"] == [(1, 2, 2)]
-    check(samples(values, 2**62, 4), declared, "leave ±2**62 ticks")
+    check(samples(values, 2**62, 4), declared, "beyond ±2**62 ticks")
     check(samples(pa.table({"m": [1]}), 0, 1), declared, "no such column", "k")
 
 

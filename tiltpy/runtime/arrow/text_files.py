@@ -143,15 +143,19 @@ def _refuse_null_lines(source: TableSource) -> None:
 def parse_times(texts: pa.ChunkedArray, date_format: str | None) -> pa.ChunkedArray:
     """Parse times in a format of `strptime`, or in ISO 8601 without one.
 
-    They are timestamps in seconds if all have whole ones, else in nanoseconds; in UTC
-    if they have a zone. Raises `pa.ArrowInvalid` if one is no such time.
+    They are timestamps in seconds if all have whole ones, in microseconds if these have
+    all digits, else in nanoseconds, which end in 2262; in UTC if they have a zone.
+    Raises `pa.ArrowInvalid` if one is no such time.
     """
     if date_format is not None:
         return _parse_dates(texts, date_format)
     zoned = functions.match_substring_regex(texts, ZONE)
     zone = "UTC" if functions.any(zoned).as_py() else None
-    fractions = functions.match_substring_regex(texts, r":\d\d[.,]\d")
-    unit = "ns" if functions.any(fractions).as_py() else "s"
+    unit = "s"
+    for finer, digits in (("us", 1), ("ns", 7)):
+        fraction = rf":\d\d[.,]\d{{{digits}}}"
+        if functions.any(functions.match_substring_regex(texts, fraction)).as_py():
+            unit = finer
     return texts.cast(pa.timestamp(unit, zone))
 
 
@@ -170,7 +174,11 @@ def _parse_dates(texts: pa.ChunkedArray, date_format: str) -> pa.ChunkedArray:
         functions.coalesce(whole, texts), format=before.rstrip(".,") + after, unit="s"
     )
     digits = functions.struct_field(parts, "fraction")
-    padded = functions.utf8_rpad(functions.coalesce(digits, "0"), width=9, padding="0")
-    passed = padded.cast(pa.int64()).cast(pa.duration("ns"))
+    longest = functions.max(functions.utf8_length(digits)).as_py() or 0
+    unit, width = ("us", 6) if longest <= 6 else ("ns", 9)
+    padded = functions.utf8_rpad(
+        functions.coalesce(digits, "0"), width=width, padding="0"
+    )
+    passed = padded.cast(pa.int64()).cast(pa.duration(unit))
     zone = seconds.type.tz
-    return functions.add_checked(seconds.cast(pa.timestamp("ns", zone)), passed)
+    return functions.add_checked(seconds.cast(pa.timestamp(unit, zone)), passed)

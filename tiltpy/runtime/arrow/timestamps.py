@@ -173,6 +173,8 @@ def find_range(numbers: NDArray[np.integer]) -> tuple[int, int]:
 def _check_type(column: TimeColumn) -> StampType:
     arrow_type = column.array.type
     kind = stamp_type(arrow_type)
+    if pa.types.is_null(arrow_type) and len(column.array):
+        raise column.error("the time is null; fill it in, or drop the row", 0)
     if kind is None:
         raise column.error(
             f"found {arrow_type}, expected times (timestamps, dates or integer ticks); "
