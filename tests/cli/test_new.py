@@ -147,6 +147,16 @@ def test_names_and_types_of_any_kind(tilt: Tilt) -> None:
     assert "TDom(-∞, ∞, 30)" in text
 
 
+def test_times_beside_numbers_of_ticks_are_left_out(tilt: Tilt) -> None:
+    """A query of plain ticks has no unit in which it could read them."""
+    stamps = pa.array([1, 2], pa.timestamp("s"))
+    pq.write_table(pa.table({"n": [1, 2], "at": stamps, "v": [1, 2]}), "rows.parquet")
+    code, _, err = tilt("new", "rows.parquet", "--time", "n", "--output", "q.tilt")
+    assert code == 0
+    assert "{ v: i64 } time n point" in Path("q.tilt").read_text()
+    assert tilt(*shlex.split(err.partition("run it: tilt ")[2]))[0] == 0
+
+
 def test_directories_are_datasets(tilt: Tilt) -> None:
     Path("rows").mkdir()
     table = pa.table({"at": pa.array([1, 2], pa.timestamp("s")), "v": [1.5, 2.5]})

@@ -56,10 +56,16 @@ def describe_table(
     types = {f.name: _type_of(f.type) for f in table.schema if f.name != stamps}
     keys = (column for column, kind in types.items() if _is_key(table, column, kind))
     chosen = key or next(keys, None)
-    fields = {c: kind for c, kind in types.items() if kind is not None and c != chosen}
+    unit, step = _steps(flat_column(name, table, stamps))
+    fields = {
+        column: kind
+        for column, kind in types.items()
+        if kind is not None
+        and column != chosen
+        and (unit is not None or kind != "time")  # which is read in a unit
+    }
     if not fields:
         raise DataError(f"{name}: it has times and keys, but no column of values")
-    unit, step = _steps(flat_column(name, table, stamps))
     columns = [
         (field.name, _first_value(table, field), str(field.type))
         for field in table.schema
