@@ -125,13 +125,17 @@ def _read_fields(fields: object) -> tuple[tuple[str, Type], ...]:
     A dict in a dict is a struct in a struct.
     """
     pairs = fields.items() if isinstance(fields, Mapping) else fields
-    if not isinstance(pairs, ItemsView | list):
+    if not isinstance(pairs, ItemsView | list) or not all(map(_is_pair, pairs)):
         wanted = "a type for each field, like {'a': tilt.f64}"
         raise ArgumentError(f"Struct: expected {wanted}, found {fields!r}")
     return tuple(
         (name, Struct(_read_fields(of)) if isinstance(of, Mapping) else of)
         for name, of in pairs
     )
+
+
+def _is_pair(field: object) -> bool:
+    return isinstance(field, tuple | list) and len(field) == 2
 
 
 def columns(payload: Type) -> tuple[tuple[str, Scalar], ...]:
