@@ -311,7 +311,7 @@ class Track:
         insertion = block.inner()
         value = element_of(insertion, self.rows, row, self.element)
         valid = insertion.name("come", conj(moved, value.valid))
-        _combine_row(insertion, self.running, value, valid, row)
+        combine_row(insertion, self.running, value, valid, row)
         if self.sums:
             self._add_up(insertion, row, value, valid)
         for evictable in self.evictable.values():
@@ -326,7 +326,7 @@ class Track:
         """Add a row to the running states alone."""
         value = element_of(block, self.rows, row, self.element)
         valid = block.name("come", value.valid)
-        _combine_row(block, self.running, value, valid, row)
+        combine_row(block, self.running, value, valid, row)
 
     def add_up(self, block: Block, row: LExpr) -> None:
         """Add a row to the sums alone."""
@@ -335,7 +335,7 @@ class Track:
 
     def _add_up(self, block: Block, row: LExpr, value: LoopValue, valid: LExpr) -> None:
         """Add a row to the sums; if it is not `valid` they are stored as they were."""
-        _combine_row(block, self.sums, value, valid, row)
+        combine_row(block, self.sums, value, valid, row)
         self.put_sums(block, add(row, i64(1)))
 
     def _cheap(self) -> bool:
@@ -402,7 +402,7 @@ def _load_state(block: Block, arrays: tuple[Array, ...], index: LExpr) -> State:
     return tuple(block.name("f", load(array, index)) for array in arrays)
 
 
-def _combine_row(
+def combine_row(
     block: Block,
     states: Mapping[Aggregate, tuple[Var, ...]],
     value: LoopValue,

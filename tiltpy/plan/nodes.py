@@ -93,11 +93,9 @@ class WindowChoice:
 
     def __str__(self) -> str:
         """Say how the rows of the window are followed."""
-        states = [
-            *(["by prefix sums"] if self.sums else ()),
-            *(["on two stacks"] if self.stacks else ()),
-        ]
-        return ", ".join([self.plan.value, *([" and ".join(states)] if states else ())])
+        ways = (self.sums, "by prefix sums"), (self.stacks, "on two stacks")
+        states = " and ".join(words for serves, words in ways if serves)
+        return f"{self.plan.value}, {states}" if states else self.plan.value
 
 
 class Advance(Enum):

@@ -180,7 +180,7 @@ would be; how many there is room for. The times in records by code; then what is
 written: the codes and times that are listed.
 """
 LIST_NAMED_DUE = Routine("some keys due up to a limit")
-"""The same keys of some: their times come one behind the other, then their codes."""
+"""As `LIST_DUE`, of some keys: takes arrays of their times and of their codes."""
 RETIRE_KEYS = Routine("keys retired")
 """Keys of which nothing is to be computed before they have other rows.
 

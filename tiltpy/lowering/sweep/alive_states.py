@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from tiltpy.aggregates.aggregate import Aggregate, State, lift_where
 from tiltpy.aggregates.built_in import COUNT
-from tiltpy.aggregates.window_elements import assign_state
+from tiltpy.aggregates.window_elements import assign_state, combine_row
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.elements import element_of
 from tiltpy.ir.nodes import Expr
@@ -64,9 +64,7 @@ class AliveStates:
         value = element_of(block, self.tree.rows, row, self.element)
         valid = block.name("come", value.valid)
         block.set(self.count, add(self.count, convert(valid, I64)))
-        for aggregate, state in self.exact.items():
-            lifted = lift_where(block, aggregate, value, valid, row)
-            assign_state(block, state, aggregate.combine(block, state, lifted))
+        combine_row(block, self.exact, value, valid, row)
         self._mark(block, valid)
         inner = block.inner()
         lifts = {each: each.aggregate.lift(inner, row, value) for each in self.in_tree}

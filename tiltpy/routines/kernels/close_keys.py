@@ -52,7 +52,7 @@ LAST_START, LAST_END, LAST = map(number, ("last start", "last end", "last"))
 FINAL, FIRST, ENDED, WAITING = map(number, ("final", "first", "ended", "waiting"))
 GOES_ON, IS_OPEN = Var("goes on", BOOL), Var("is open", BOOL)
 NOTHING, OPENED = i64(-1), i64(-2)
-"""What stands for no snapshot, and for the open one, instead of a row."""
+"""Row numbers that name no snapshot, and the open one."""
 NOWHERE = i64(-(2**63))
 """The end of the open snapshot of a key that has none."""
 

@@ -74,7 +74,7 @@ class KeyFormulas:
         """The input whose rows it has, if these end with the next row of their key."""
         self.reach = reach
         self.resumed_reach = resumed_reach
-        """What a key needs once it has states of all rows before, if there are any."""
+        """The reach of a key with states of windows that fold on; None without them."""
         self.keyed = [name for name in reach if name in keyed]
         self.others = [name for name in reach if name not in keyed]
         self.rounding = rounding
@@ -85,7 +85,7 @@ class KeyFormulas:
         """The inputs whose next rows it needs, from so many ticks ahead on."""
         self.lasts = any(back.is_unbounded or back.rows for back in backs)
         self.lasts |= bool(self.awaited)
-        """Whether a row of a key may matter to all later cells."""
+        """True if all later cells may see a row."""
         self.retires = False
         """True if it tells which keys wait for nothing but their rows to settle."""
         back = ALL_FUTURE if self.lasts else max(back.ticks for back in backs)

@@ -23,17 +23,17 @@ NUMBERS = {
     "open start": 0,
     "open end": EARLIEST,
 }
-"""The times of a key, and what they are before it has any row: the first start of its
-rows, and the greatest end; up to when it is done, and when it is due again; those of
-its open snapshot, of which the end says whether there is one."""
+"""Times of a key, with their values before it has a row: the first start and greatest
+end of its rows; the time up to which it is computed, and at which it is due again; the
+times of its open snapshot, whose end is `EARLIEST` without one."""
 TRUTHS = "live", "has states", "over"
-"""Whether anything may come of it; whether it has states of windows that fold on; and
-whether nothing changes any more once its rows have settled."""
+"""Flags of a key: a result may follow (`live`); windows that fold on have states of it
+(`has states`); nothing changes any more once its rows have settled (`over`)."""
 PLACES = {
     **{name: 8 * number for number, name in enumerate(NUMBERS)},
     **{name: 8 * len(NUMBERS) + number for number, name in enumerate(TRUTHS)},
 }
-"""Where each of them is in a record, in bytes."""
+"""The offset of each time and flag in a record, in bytes."""
 SAVED = "first", "last", "done", "due"
 
 
