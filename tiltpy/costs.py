@@ -144,9 +144,12 @@ class KeyCosts(_Thresholds):
     batch_rows: int = 1 << 17
     """Rows in a batch of keys, at most: so that its arrays stay in the caches."""
     batch_keys: int = 3 << 10
-    """Keys in a batch, at most; if a kernel has several loops, starts of loops. Of more
-    keys the rows are concatenated, which takes 4 ns a row: to start a loop takes as
-    long as some 40 rows (means of an hour, sessions)."""
+    """Keys in a batch of calls, at most."""
+    loop_starts: int = 3 << 7
+    """Loops that the calls of a batch start, at most. Of keys that would start more the
+    rows are concatenated: 4 ns a row the first time, 0.45 to 0.7 of the time from then
+    on (sessions, means of an hour). Some 500 rows of a key hide the start of its loops
+    (as-of by 500 symbols)."""
     few_rows: int = 1 << 4
     """Rows of each key of a range up to which vectors of events fold its windows anew,
     whatever their length (means of an hour by a million keys)."""

@@ -185,7 +185,7 @@ w = TDom(-∞, ∞, 6)
     assert furthest_reach(query) >= 30
 
 
-BATCHES = KeyCosts(batch_rows=10, batch_keys=4, many_rows=50, few_rows=0)
+BATCHES = KeyCosts(batch_rows=10, loop_starts=4, many_rows=50, few_rows=0)
 
 
 @pytest.mark.parametrize(
@@ -229,7 +229,7 @@ def test_batches_of_concatenated_keys_are_joined(
 def test_ranges_of_few_rows_have_as_many_whatever_the_workers() -> None:
     rows = [1] * 50 + [4] * 6 + [1] * 10
     offsets = offsets_of(np.array(rows, np.int64))
-    costs = replace(BATCHES, few_rows=3, batch_keys=2)
+    costs = replace(BATCHES, few_rows=3, loop_starts=2)
     for joined in (1, 2, 4):
         found = list(plan_key_ranges(offsets, np.diff(offsets), 1, costs, joined))
         few = [(each.first, each.stop) for each in found if each.few]

@@ -60,7 +60,7 @@ def count_joined(rows: int, workers: int, costs: KeyCosts) -> int:
 
 def are_many(keys: int, loops: int, costs: KeyCosts) -> bool:
     """Tell whether calls for so many keys of a batch start too many loops."""
-    return keys * loops > costs.batch_keys
+    return keys * loops > costs.loop_starts
 
 
 def plan_key_ranges(

@@ -12,8 +12,8 @@ from tests.costs import costing
 from tiltpy.costs import KeyCosts
 
 APART = KeyCosts()
-JOINED = KeyCosts(batch_keys=4, batch_rows=60, many_rows=40)
-SEVERAL = KeyCosts(batch_keys=4, batch_rows=200, many_rows=40, call_rows=70)
+JOINED = KeyCosts(loop_starts=4, batch_rows=60, many_rows=40)
+SEVERAL = KeyCosts(loop_starts=4, batch_rows=200, many_rows=40, call_rows=70)
 """Several calls for the keys of a batch."""
 
 
