@@ -81,7 +81,7 @@ def random_keyed_setting(random: Random, plain: Setting | None = None) -> KeyedS
         plain = replace(plain, vector=None, layout=None)
     sizes = {
         "many_rows": random.choice((1, 60, *[1 << 15] * 5)),
-        "shared_rows": random.choice((30, 100, 1 << 21)),
+        "shared_rows": random.choice((1, 30, 100, *[1 << 21] * 4)),
         "batch_keys": random.choice((1, 3, *[1 << 12] * 5)),
         "loop_starts": random.choice((1, 3, *[1 << 12] * 5)),
         "batch_rows": random.choice((1, 100, 300, *[1 << 17] * 3)),

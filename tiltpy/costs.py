@@ -136,11 +136,12 @@ class KeyCosts(_Thresholds):
     """Costs by key: what computes the rows of a key, and how many keys share a call."""
 
     many_rows: int = 1 << 15
-    """Rows, or cells of a loop over all of them, from which on a key is a run of its
-    own, unless a vector kernel serves it: to start one takes as long as some thousand
-    rows. A vector kernel must serve as many in all."""
+    """Rows of a key from which on it is not concatenated with others. A vector kernel
+    must serve as many in all."""
     shared_rows: int = 1 << 21
-    """Rows from which on all workers share a key."""
+    """Rows, or cells of a loop over all of them, from which on a key is a run of its
+    own, whose chunks all workers share. To start one takes as long as 10^5 rows: 100
+    keys of 40,000 rows would take 3 to 5 times as long (sessions, filters)."""
     batch_rows: int = 1 << 17
     """Rows in a batch of keys, at most: so that its arrays stay in the caches."""
     batch_keys: int = 3 << 10

@@ -164,18 +164,19 @@ KEYS = KeyCosts(
 
 
 @pytest.mark.parametrize(
-    ("work", "forced", "served", "tasks"),
+    ("work", "alone", "served", "tasks"),
     [
         ([], [], [], []),
         ([5, 5, 5, 5, 5, 5], [], [], [[0, 1, 2], [3, 4, 5]]),
         ([30, 40, 30], [], [], [[0, 1], [2]]),
-        ([1, 200, 1], [], [], [[0], "1", [2]]),
+        ([1, 200, 1], [1], [], [[0], "1", [2]]),
+        ([1, 200, 1], [], [], [[0, 1], [2]]),
         ([1, 200, 1], [], [1], [[0, 1, 2]]),
         ([1, 2, 300, 300], [1, 2], [2, 3], [[0], "1", "2", [3]]),
     ],
 )
 def test_keys_in_batches_or_alone(
-    work: list[int], forced: list[int], served: list[int], tasks: list[list[int] | str]
+    work: list[int], alone: list[int], served: list[int], tasks: list[list[int] | str]
 ) -> None:
     """Those that are runs of their own are a text."""
 
@@ -183,7 +184,7 @@ def test_keys_in_batches_or_alone(
         return np.isin(np.arange(len(work)), keys)
 
     rows, every = np.array(work, np.int64), mask(list(range(len(work))))
-    found = list(plan_keys(rows, every, mask(forced), mask(served), KEYS, 1))
+    found = list(plan_keys(rows, every, mask(alone), mask(served), KEYS, 1))
     shown = [str(t.keys[0]) if t.alone else t.keys.tolist() for t in found]
     assert shown == tasks
     assert [t.rows for t in found] == [rows[t.keys].sum() for t in found]
@@ -192,7 +193,7 @@ def test_keys_in_batches_or_alone(
 def test_joined_batches() -> None:
     work, none = np.array([30, 40, 30, 200, 30, 60, 20]), np.zeros(7, np.bool_)
     costs = replace(KEYS, joined_batches=3, worker_calls=2)
-    found = list(plan_keys(work, ~none, none, none, costs, 1))
+    found = list(plan_keys(work, ~none, work == 200, none, costs, 1))
     assert [task.keys.tolist() for task in found] == [[0, 1, 2], [3], [4], [5, 6]]
     assert [count_joined(rows, 1, costs) for rows in (0, 10**6)] == [3, 3]
     found_joined = [count_joined(rows, 2, costs) for rows in (0, 479, 480, 719, 720)]

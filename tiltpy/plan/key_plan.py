@@ -1,7 +1,7 @@
 """The plan of a run by key: runs of their own, batches, and the keys of vector kernels.
 
-A key with very many rows, or with many that no vector kernel serves, is a run of its
-own; others share batches. All is decided by the rows alone, never by the workers.
+A key with very many rows is a run of its own; others share batches. All is decided by
+the rows alone, never by the workers.
 """
 
 from collections.abc import Iterator
@@ -112,7 +112,7 @@ def _each_key_range(
 def plan_keys(
     work: Work,
     wanted: Mask,
-    forced: Mask,
+    alone: Mask,
     served: Mask,
     costs: KeyCosts,
     workers: int,
@@ -120,14 +120,14 @@ def plan_keys(
 ) -> Iterator[KeyTask]:
     """Divide the `wanted` keys into tasks for `workers`, in order.
 
-    `forced` are runs of their own in any case; `served` are those of which a vector
+    Those that are `alone` are runs of their own; `served` are those of which a vector
     kernel computes most. Each key passes `shared` rows without a key, too: they make
     batches smaller, and no key a run of its own.
     """
     keys = np.flatnonzero(wanted)
     if not len(keys):
         return
-    alone = (forced | (work >= costs.many_rows) & ~served)[keys]
+    alone = alone[keys]
     cost = np.where(served, work // costs.vector_speedup, work)[keys]
     share = np.maximum(cost + shared, costs.batch_rows // costs.batch_keys)
     share[alone] = 0

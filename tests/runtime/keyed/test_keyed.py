@@ -197,7 +197,7 @@ def test_rows_in_any_order() -> None:
 )
 def test_chunks_and_workers(many: int, chunk: int | str | None, workers: int) -> None:
     given = data()
-    options = costing(keys=KeyCosts(many_rows=many))
+    options = costing(keys=KeyCosts(shared_rows=many))
     result = tilt.parse(TEXT, options=options).run(
         **given.frames(), chunk=chunk, workers=workers
     )
@@ -209,7 +209,7 @@ def test_chunks_and_workers(many: int, chunk: int | str | None, workers: int) ->
 def test_runs_over_bound_frames_are_alike(many: int, memoized_keys: int) -> None:
     """The second takes over what the first has prepared, and its memory is its own."""
     given = data()
-    options = costing(keys=KeyCosts(many_rows=many, memoized_keys=memoized_keys))
+    options = costing(keys=KeyCosts(shared_rows=many, memoized_keys=memoized_keys))
     query = tilt.parse(TEXT, options=options)
     bound: dict[str, Any] = {n: tilt.bind(f) for n, f in given.frames().items()}
     results = [query.run(**bound) for _ in range(3)]
@@ -222,7 +222,7 @@ def test_runs_over_bound_frames_are_alike(many: int, memoized_keys: int) -> None
 @pytest.mark.parametrize("span", [{"start": 50}, {"end": 333}, {"start": 7, "end": 8}])
 @pytest.mark.parametrize("many", [1, 1 << 15], ids=["alone", "batches"])
 def test_a_part_of_time(span: dict[str, Any], many: int) -> None:
-    options = costing(keys=KeyCosts(many_rows=many))
+    options = costing(keys=KeyCosts(shared_rows=many))
     result = tilt.parse(TEXT, options=options).run(**data().frames(), **span)
     found = {name: one.to_arrow().to_pylist() for name, one in result.items()}
     expected = meant(data(), **span)

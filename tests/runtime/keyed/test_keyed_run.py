@@ -31,7 +31,7 @@ MARKET = pa.table({"ts": [1, 3], "market": [10.0, 20.0]})
 
 @pytest.mark.parametrize("many", [1, 1 << 15], ids=["alone", "batches"])
 def test_each_key_is_an_object_of_its_own(many: int) -> None:
-    options = costing(keys=KeyCosts(many_rows=many))
+    options = costing(keys=KeyCosts(shared_rows=many))
     result = tilt.parse(QUERY, options=options).run(trades=TRADES, market=MARKET)
     assert result["avg"].to_arrow().to_pydict() == {
         "symbol": [None, "a", "a", "b", "b"],

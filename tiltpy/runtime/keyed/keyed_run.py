@@ -1,11 +1,10 @@
 """A run by key: the rows of each key are temporal objects of their own.
 
-Small keys are evaluated in batches (`key_batch`): by the sweep kernel, and by a vector
-kernel where their rows are sampled or short. A key with very many rows, or with many
-that no vector kernel serves, is a `TimeRun` of its own, with its own chunks. Workers
-share batches and keys; a key with as many rows as all of them can share is computed by
-all together, so that one hot key keeps nobody waiting. How a key is evaluated depends
-on the data alone, never on the number of workers.
+Keys are evaluated in batches (`key_batch`): by the sweep kernel, and by a vector kernel
+where their rows are sampled or short. A key with very many rows is a `TimeRun` of its
+own, whose chunks all workers share, so that one hot key keeps nobody waiting. Workers
+share the batches. How a key is evaluated depends on the data alone, never on the number
+of workers.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -308,19 +307,18 @@ class KeyedRun:
         key_work = self._key_work()
         own, shared = key_work.count_own(), key_work.count_shared()
         work = own + shared
-        forced = (work >= self.costs.shared_rows) | select_long(self.ranges, self.count)
+        alone = (work >= self.costs.shared_rows) | select_long(self.ranges, self.count)
         if self.options.chunk is not None:
-            forced |= select_cut(self.ranges, self.count, self.options.chunk)
-        vector = self._find_vector_ranges(work, ~forced)
+            alone |= select_cut(self.ranges, self.count, self.options.chunk)
+        vector = self._find_vector_ranges(work, ~alone)
         served = np.zeros(self.count, np.bool_)
         if isinstance(vector, Refusal):
             self.refusal = vector
         else:
             self.vector, served = vector, vector.some
-        costs = self.costs
-        if not self.whole:  # then to start a run for each key, span by span, adds up
-            costs = replace(costs, many_rows=max(costs.many_rows, costs.batch_rows))
-        yield from plan_keys(own, wanted, forced, served, costs, self._workers, shared)
+        yield from plan_keys(
+            own, wanted, alone, served, self.costs, self._workers, shared
+        )
 
     @property
     def _workers(self) -> int:
