@@ -6,7 +6,7 @@ import hypothesis.strategies as st
 import numpy as np
 from hypothesis import given
 
-from tiltpy.routines.catalogue import CUT_BY_KEY
+from tiltpy.routines.catalogue import CUT_RUNS, FIND_RUNS
 
 Times = list[int]
 
@@ -16,9 +16,9 @@ def column(times: Times) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
 
 
 @given(
-    st.lists(st.integers(0, 60), unique=True, max_size=20).map(sorted),
-    st.sets(st.integers(0, 19)),
-    st.lists(st.integers(0, 60), unique=True, max_size=20).map(sorted),
+    st.lists(st.integers(0, 90), unique=True, max_size=60).map(sorted),
+    st.sets(st.integers(0, 59)),
+    st.lists(st.integers(0, 90), unique=True, max_size=20).map(sorted),
 )
 def test_each_snapshot_is_in_the_ranges_that_it_overlaps(
     times: Times, gaps: set[int], edges: Times
@@ -26,18 +26,13 @@ def test_each_snapshot_is_in_the_ranges_that_it_overlaps(
     snapshots = [pair for n, pair in enumerate(pairwise(times)) if n not in gaps]
     ranges = list(zip(edges[::2], edges[1::2], strict=False))
     shifts = [7 * key for key in range(len(ranges))]
-    room = len(snapshots) + len(ranges)
-    starts, ends, rows = (np.full(room + 1, -1, np.int64) for _ in range(3))
-    counts = np.zeros(len(ranges) + 1, np.int64)
-    CUT_BY_KEY(
-        len(snapshots),
-        len(ranges),
-        column([start for start, _ in snapshots] or [0]),
-        column([end for _, end in snapshots] or [0]),
-        column([low for low, _ in ranges]),
-        column([high for _, high in ranges]),
-        column(shifts),
-        *(starts, ends, rows, counts),
+    starts, ends = (column([pair[n] for pair in snapshots] or [0]) for n in (0, 1))
+    lows, highs = (column([pair[n] for pair in ranges]) for n in (0, 1))
+    firsts = np.full(len(ranges) + 1, -1, np.int64)
+    counts = np.full(len(ranges) + 2, -1, np.int64)
+    FIND_RUNS(
+        *(len(snapshots), len(ranges), starts, ends),
+        *(lows, highs, firsts, counts),
     )
     expected = [
         [
@@ -48,8 +43,18 @@ def test_each_snapshot_is_in_the_ranges_that_it_overlaps(
         for (low, high), shift in zip(ranges, shifts, strict=True)
     ]
     again = [start < high < end for _, high in ranges for start, end in snapshots]
-    assert counts.tolist() == [*(len(each) for each in expected), sum(again)]
-    total = int(counts[:-1].sum())
-    made = zip(starts.tolist(), ends.tolist(), rows.tolist(), strict=True)
-    assert list(made)[:total] == [cut for each in expected for cut in each]
-    assert starts[-1] == ends[-1] == rows[-1] == -1
+    assert counts.tolist() == [*(len(each) for each in expected), sum(again), -1]
+    for first, each in zip(firsts.tolist(), expected, strict=False):
+        assert [row for *_, row in each] == list(range(first, first + len(each)))
+    assert firsts[-1] == -1
+    cuts = [cut for each in expected for cut in each]
+    there = [np.full(len(cuts) + 1, -1, np.int64) for _ in range(2)]
+    targets = [there] if any(again) else [there, [starts, ends]]
+    for cut_starts, cut_ends in targets:
+        CUT_RUNS(
+            *(len(ranges), firsts, counts, lows, highs, column(shifts)),
+            *(starts, ends, cut_starts, cut_ends),
+        )
+        made = zip(cut_starts.tolist(), cut_ends.tolist(), strict=True)
+        assert list(made)[: len(cuts)] == [(start, end) for start, end, _ in cuts]
+    assert there[0][-1] == there[1][-1] == -1

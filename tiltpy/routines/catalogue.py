@@ -38,13 +38,25 @@ SELECT_ENTRIES = Routine("selected entries")
 How many numbers there are; they; a bool for each; where they go, with `SPARE` entries
 behind.
 """
-CUT_BY_KEY = Routine("snapshots cut by key")
-"""Snapshots cut to the time ranges of keys, of which one may be in several.
+FIND_RUNS = Routine("snapshots in ranges of keys")
+"""The snapshots in the time ranges of keys, of which one may be in several.
 
 How many snapshots and keys there are; starts and ends in order; for each key its range
-`(low, high]`, in order, and its shift, which is subtracted. Then what is written, at
-most an entry for each snapshot and one for each key: starts, ends, the number of each
-snapshot; and the counts of the keys, and of the snapshots that go on behind a range.
+`(low, high]`, in order. Then what is written: for each key its first snapshot; their
+counts, and of the snapshots that go on behind a range.
+"""
+CUT_RUNS = Routine("snapshots cut by key")
+"""Times of the snapshots of keys, cut to their ranges and shifted.
+
+How many keys there are; for each the first of its snapshots, how many it has, its range
+and its shift, which is subtracted; starts and ends. Then where these go, one behind the
+other: the same arrays, if no snapshot is in several ranges.
+"""
+COPY_RUNS = {bits: Routine(f"runs of {bits} bits") for bits in (32, 64)}
+"""Runs of values of some bits, copied one behind the other.
+
+How many runs and values there are; for each run its first value, and how many it has;
+the values; where they go, with `SPARE` entries behind.
 """
 CLOSE_KEYS = Routine("snapshots closed by key")
 """Snapshots of keys that are final, and those that may go on.

@@ -8,8 +8,9 @@ from tiltpy.routines.catalogue import SORT_BY_DIGITS
 from tiltpy.routines.kernels.append_to_runs import build_append
 from tiltpy.routines.kernels.close_keys import build_close
 from tiltpy.routines.kernels.code_keys import build_number_codes, build_text_codes
+from tiltpy.routines.kernels.copy_runs import build_copies
 from tiltpy.routines.kernels.count_inversions import build_inversions
-from tiltpy.routines.kernels.cut_by_key import build_cut_by_key
+from tiltpy.routines.kernels.cut_by_key import build_cut, build_ranges
 from tiltpy.routines.kernels.cut_heads import build_release
 from tiltpy.routines.kernels.due_keys import build_list_due, build_take_due
 from tiltpy.routines.kernels.end_rows import build_ends
@@ -37,7 +38,10 @@ BUILDERS: Mapping[str, Callable[[], LoopKernel]] = {
     "times of cells": partial(build_cells, bits=True),
     "times of runs of cells": build_runs,
     "selected entries": build_selection,
-    "snapshots cut by key": build_cut_by_key,
+    "snapshots in ranges of keys": build_ranges,
+    "snapshots cut by key": build_cut,
+    "runs of 32 bits": partial(build_copies, U32),
+    "runs of 64 bits": partial(build_copies, I64),
     "snapshots closed by key": build_close,
     "snapshots of cells by key": build_join_cells,
     "time ranges of concatenated keys": build_layout,

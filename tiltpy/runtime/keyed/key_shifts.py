@@ -12,14 +12,16 @@ from tiltpy.abi.layouts import Layout, TimeLayout
 from tiltpy.abi.signature import Loop
 from tiltpy.lean_dataclass import dataclass
 from tiltpy.routines.catalogue import (
-    CUT_BY_KEY,
+    CUT_RUNS,
+    FIND_RUNS,
     LAY_OUT_KEYS,
     SHIFT_BY_KEY,
     SHIFT_POINTS,
 )
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
-from tiltpy.runtime.arrays.pool import allocate
+from tiltpy.runtime.arrays.pool import allocate, empty_times
 from tiltpy.runtime.arrays.repetition import repeat_numbers
+from tiltpy.runtime.arrays.runs import Runs
 from tiltpy.runtime.arrays.same_memory import are_same
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer, pack_validity
 from tiltpy.runtime.execution.call_numbers import ceil_to
@@ -107,7 +109,7 @@ class KeyRows:
     def are(self, loop: Loop, made: KeyedSnapshots) -> bool:
         """Tell whether snapshots are these rows, each in its key's domain."""
         every = len(made.starts) == self.count and self.buffer.domain_end is None
-        return loop.implicit_times and made.shared and every
+        return every and (loop.stamped or (loop.implicit_times and made.shared))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -208,25 +210,24 @@ class KeyShifts:
             wanted = domains.wanted
             lows, highs = (np.where(wanted, each, EARLIEST) for each in (lows, highs))
         count, keys = len(made.starts), len(self.shifts)
-        cut_starts, cut_ends, rows = (
-            allocate(I64, count + keys).view(np.int64) for _ in range(3)
-        )
-        counts = np.empty(keys + 1, np.int64)
-        CUT_BY_KEY(
-            *(count, keys, made.starts, ends, lows, highs, self.shifts),
-            *(cut_starts, cut_ends, rows, counts),
-        )
+        firsts, counts = np.empty(keys, np.int64), np.empty(keys + 1, np.int64)
+        FIND_RUNS(count, keys, made.starts, ends, lows, highs, firsts, counts)
         counts, again = counts[:-1], int(counts[-1])
         total = int(counts.sum())
-        cut_starts, cut_ends, rows = (
-            each[:total] for each in (cut_starts, cut_ends, rows)
+        starts, ends = made.starts, made.ends
+        if made.shared or again:  # else they are written where they are
+            starts, ends = empty_times(total), empty_times(total)
+        if loop.stamped:
+            highs = np.full(keys, LATEST)
+        CUT_RUNS(
+            *(keys, firsts, counts, lows, highs, self.shifts),
+            *(made.starts, made.ends, starts, ends),
         )
         columns = made.columns
         if again or total != count:
-            columns = tuple(_take(column, rows, count) for column in columns)
-        if loop.stamped:
-            cut_ends = cut_starts + (made.ends - made.starts)[rows]
-        return KeyedSnapshots(cut_starts, cut_ends, columns, counts)
+            runs = Runs(firsts, counts, total)
+            columns = tuple(_take(column, runs, count) for column in columns)
+        return KeyedSnapshots(starts[:total], ends[:total], columns, counts)
 
     def move_back(
         self, made: KeyedSnapshots, moving: tuple[bool, ...]
@@ -252,14 +253,14 @@ def _where(wanted: BoolArray | None, low: Times, high: Times) -> tuple[Times, Ti
     return np.where(wanted, low, LATEST), np.where(wanted, high, EARLIEST)
 
 
-def _take(column: Column, rows: I64Array, count: int) -> Column:
+def _take(column: Column, runs: Runs, count: int) -> Column:
     """Copy some of `count` values of a column, or one where there are none."""
-    if not len(rows):
+    if not runs.total:
         return Column(column.values[:1].copy(), strings=column.strings)
     validity = None
     if column.validity is not None:
-        validity = pack_validity(column.valid(count)[rows])
-    return Column(column.values.take(rows), validity, strings=column.strings)
+        validity = pack_validity(runs.take(column.valid(count)))
+    return Column(runs.take(column.values), validity, strings=column.strings)
 
 
 def _time_layout(buffer: SnapshotBuffer) -> TimeLayout:
