@@ -8,6 +8,8 @@ from typing import Any
 from tiltpy.compiler.options import CompileOptions
 from tiltpy.costs import DEFAULT_COSTS, RunCosts
 
+LOOP_STARTS = "loop_starts", "cut_loop_starts", "relaid_loop_starts"
+"""The numbers of loops from which on keys are concatenated."""
 USERS_RUN = RunCosts()
 """The costs of runs as users have them: tests have no baseline kernel by default."""
 

@@ -17,6 +17,7 @@ from tests.compiled import (
     random_setting,
     snapshots,
 )
+from tests.costs import LOOP_STARTS
 from tests.one_shot import Kind, frame_of
 from tests.random.key_columns import key_array
 from tests.random.key_rows import KeyedInput
@@ -83,7 +84,7 @@ def random_keyed_setting(random: Random, plain: Setting | None = None) -> KeyedS
         "many_rows": random.choice((1, 60, *[1 << 15] * 5)),
         "shared_rows": random.choice((1, 30, 100, *[1 << 21] * 4)),
         "batch_keys": random.choice((1, 3, *[1 << 12] * 5)),
-        "loop_starts": random.choice((1, 3, *[1 << 12] * 5)),
+        **dict.fromkeys(LOOP_STARTS, random.choice((1, 3, *[1 << 12] * 5))),
         "batch_rows": random.choice((1, 100, 300, *[1 << 17] * 3)),
         "joined_batches": random.choice((1, 2, 4)),
         "call_rows": random.choice((1, 20, 50, 1 << 16)),

@@ -151,6 +151,12 @@ class KeyCosts(_Thresholds):
     rows are concatenated: 4 ns a row the first time, 0.45 to 0.7 of the time from then
     on (sessions, means of an hour). Some 500 rows of a key hide the start of its loops
     (as-of by 500 symbols)."""
+    cut_loop_starts: int = 5 << 8
+    """Such loops where results have times of their own, which are cut to their keys and
+    shifted: 3 ns each, so that 100 rows of a key hide a start (filters by 10,000)."""
+    relaid_loop_starts: int = 3 << 10
+    """Such loops where rows change their layout: they cost up to twice as much to read
+    (changes of rows until the next by 10,000 keys)."""
     few_rows: int = 1 << 4
     """Rows of each key of a range up to which vectors of events fold its windows anew,
     whatever their length (means of an hour by a million keys)."""
@@ -166,7 +172,7 @@ class KeyCosts(_Thresholds):
     """Rows of concatenated keys, at most, of which the shifted times are kept for the
     next run over the same rows, 16 bytes each (sessions take 0.8 of the time, panes by
     10 million keys 0.4)."""
-    memoized_keys: int = 1 << 13
+    memoized_keys: int = 1 << 16
     """Keys of a run, at most, whose calls are memoized for the next one over the same
     rows: some 250 bytes each for an output."""
     shared_looks: int = 1 << 23

@@ -15,7 +15,7 @@ from tiltpy.plan.key_concatenation import (
     common_precision,
     furthest_reach,
 )
-from tiltpy.plan.key_plan import KeyRange, plan_key_ranges
+from tiltpy.plan.key_plan import KeyRange, LoopStarts, plan_key_ranges
 from tiltpy.plan.nodes import Refusal
 from tiltpy.runtime.ingest.group_by_code import offsets_of
 
@@ -185,7 +185,8 @@ w = TDom(-∞, ∞, 6)
     assert furthest_reach(query) >= 30
 
 
-BATCHES = KeyCosts(batch_rows=10, loop_starts=4, many_rows=50, few_rows=0)
+BATCHES = KeyCosts(batch_rows=10, many_rows=50, few_rows=0)
+STARTS = LoopStarts(1, 4)
 
 
 @pytest.mark.parametrize(
@@ -203,7 +204,7 @@ def test_keys_of_few_rows_are_concatenated(
     rows: list[int], ranges: list[tuple[int, int, bool]]
 ) -> None:
     offsets = offsets_of(np.array(rows, np.int64))
-    found = list(plan_key_ranges(offsets, np.diff(offsets), 1, BATCHES))
+    found = list(plan_key_ranges(offsets, np.diff(offsets), STARTS, BATCHES))
     assert found == [KeyRange(*each) for each in ranges]
 
 
@@ -222,15 +223,15 @@ def test_batches_of_concatenated_keys_are_joined(
     rows: list[int], ranges: list[tuple[int, int, bool]]
 ) -> None:
     offsets = offsets_of(np.array(rows, np.int64))
-    found = list(plan_key_ranges(offsets, np.diff(offsets), 1, BATCHES, joined=2))
+    found = list(plan_key_ranges(offsets, np.diff(offsets), STARTS, BATCHES, joined=2))
     assert found == [KeyRange(*each) for each in ranges]
 
 
 def test_ranges_of_few_rows_have_as_many_whatever_the_workers() -> None:
     rows = [1] * 50 + [4] * 6 + [1] * 10
     offsets = offsets_of(np.array(rows, np.int64))
-    costs = replace(BATCHES, few_rows=3, loop_starts=2)
+    costs, starts = replace(BATCHES, few_rows=3), LoopStarts(1, 2)
     for joined in (1, 2, 4):
-        found = list(plan_key_ranges(offsets, np.diff(offsets), 1, costs, joined))
+        found = list(plan_key_ranges(offsets, np.diff(offsets), starts, costs, joined))
         few = [(each.first, each.stop) for each in found if each.few]
         assert few == [(0, 40), (40, 50), (62, 66)]

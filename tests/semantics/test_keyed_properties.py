@@ -12,6 +12,7 @@ from random import Random
 
 import pytest
 
+from tests.costs import LOOP_STARTS
 from tests.keyed import KeyedSetting, check_keyed, random_keyed_setting
 from tests.random.grids import random_grid_setting
 from tests.random.keyed_queries import (
@@ -87,7 +88,11 @@ def regular(seed: int) -> Drawn:
     setting = replace(random_grid_setting(random, case.without_keys()), chunk=None)
     found = random_keyed_setting(random, setting)
     batch = random.choice((1, 40, 1 << 17, 1 << 17))
-    sizes = {"shared_rows": 1 << 21, "loop_starts": 1 << 12, "batch_rows": batch}
+    sizes = {
+        "shared_rows": 1 << 21,
+        **dict.fromkeys(LOOP_STARTS, 1 << 12),
+        "batch_rows": batch,
+    }
     found = replace(found, plain=setting, sizes=found.sizes | sizes)
     return case, replace(found, public=False, preaggregate=seed % 10 == 0)
 
@@ -106,7 +111,7 @@ def concatenated(seed: int) -> Drawn:
     kinds = plain, regular, over_rows, texts, grids, folds
     case, found = kinds[seed % len(kinds)](seed)
     batch = Random(seed).choice((100, 1 << 17))  # noqa: S311
-    sizes = {"loop_starts": 1, "batch_rows": batch, "many_rows": 1 << 15}
+    sizes = {**dict.fromkeys(LOOP_STARTS, 1), "batch_rows": batch, "many_rows": 1 << 15}
     setting = replace(found.plain, chunk=None, vector=None)
     found = replace(found, plain=setting, sizes=found.sizes | sizes)
     return case, replace(found, preaggregate=False)
@@ -116,7 +121,7 @@ def small(seed: int) -> Drawn:
     """Keys that share a call, and have few rows: they are folded in vectors."""
     found = random_keyed_setting(Random(seed))  # noqa: S311
     batch = Random(seed).choice((100, 1 << 17, 1 << 17))  # noqa: S311
-    sizes = {"loop_starts": 1, "batch_rows": batch, "many_rows": 1 << 15}
+    sizes = {**dict.fromkeys(LOOP_STARTS, 1), "batch_rows": batch, "many_rows": 1 << 15}
     plain = replace(found.plain, chunk=None, vector=None, layout=None, optimize=True)
     found = replace(found, plain=plain, sizes=found.sizes | sizes)
     return random_small_case(seed), replace(found, preaggregate=False)

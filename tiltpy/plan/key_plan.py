@@ -58,24 +58,33 @@ def count_joined(rows: int, workers: int, costs: KeyCosts) -> int:
     return max(1, min(costs.joined_batches, rows // (costs.batch_rows * calls)))
 
 
-def are_many(keys: int, loops: int, costs: KeyCosts) -> bool:
-    """Tell whether calls for so many keys of a batch start too many loops."""
-    return keys * loops > costs.loop_starts
+@dataclass(frozen=True, slots=True)
+class LoopStarts:
+    """The loops that a call for a key starts, and how many may start in a batch.
+
+    Where they would be more, the rows of keys are concatenated.
+    """
+
+    loops: int
+    most: int
+
+    def are_many(self, keys: int) -> bool:
+        """Tell whether calls for so many keys of a batch start too many."""
+        return keys * self.loops > self.most
 
 
 def plan_key_ranges(
-    offsets: Work, counts: Work, loops: int, costs: KeyCosts, joined: int = 1
+    offsets: Work, counts: Work, starts: LoopStarts, costs: KeyCosts, joined: int = 1
 ) -> Iterator[KeyRange]:
     """Divide all keys into ranges, those of few rows each into batches.
 
     `offsets` count the rows before each key, and all; `counts` those of each. Keys are
-    concatenated where a batch of them has more than a call for each, of so many
-    `loops`, would pay off for; up to `joined` such batches share a range. Where keys
-    have few rows it does not depend on workers how many: how floats are added up does
-    on where a range begins.
+    concatenated where calls for those of a batch would make too many `starts`; up to
+    `joined` such batches share a range. Where keys have few rows it does not depend on
+    workers how many: how floats are added up does on where a range begins.
     """
     for (concatenated, few), some in groupby(
-        _each_key_range(offsets, counts, loops, costs),
+        _each_key_range(offsets, counts, starts, costs),
         attrgetter("concatenated", "few"),
     ):
         ranges, most = list(some), costs.few_batches if few else joined
@@ -85,7 +94,7 @@ def plan_key_ranges(
 
 
 def _each_key_range(
-    offsets: Work, counts: Work, loops: int, costs: KeyCosts
+    offsets: Work, counts: Work, starts: LoopStarts, costs: KeyCosts
 ) -> Iterator[KeyRange]:
     """Divide all keys into ranges, each batch into one of its own."""
     keys, rows = len(offsets) - 1, int(offsets[-1] - offsets[0])
@@ -95,8 +104,8 @@ def _each_key_range(
     for begin, end in pairwise([0, *cuts[(cuts > 0) & (cuts < keys)].tolist(), keys]):
         rows_there = int(offsets[end] - offsets[begin])
         share = costs.batch_rows * (end - begin) // max(1, rows_there)
-        goes_on = first == begin > 0 and are_many(share, loops, costs)
-        if not (goes_on or are_many(end - begin, loops, costs)):
+        goes_on = first == begin > 0 and starts.are_many(share)
+        if not (goes_on or starts.are_many(end - begin)):
             continue
         most = int(counts[begin:end].max())
         if most >= costs.many_rows:

@@ -8,12 +8,13 @@ import pyarrow as pa
 import pytest
 
 import tiltpy as tilt
-from tests.costs import costing
+from tests.costs import LOOP_STARTS, costing
 from tiltpy.costs import KeyCosts
 
 APART = KeyCosts()
-JOINED = KeyCosts(loop_starts=4, batch_rows=60, many_rows=40)
-SEVERAL = KeyCosts(loop_starts=4, batch_rows=200, many_rows=40, call_rows=70)
+ALIKE = dict.fromkeys(LOOP_STARTS, 4)
+JOINED = KeyCosts(**ALIKE, batch_rows=60, many_rows=40)
+SEVERAL = KeyCosts(**ALIKE, batch_rows=200, many_rows=40, call_rows=70)
 """Several calls for the keys of a batch."""
 
 
@@ -130,3 +131,30 @@ def test_explain_names_the_keys() -> None:
     query = tilt.parse(text, options=costing(keys=JOINED))
     reason = "not concatenated in time: a window of ~o has no bound in time"
     assert reason in query.explain(inputs={"x": frame})
+
+
+@pytest.mark.parametrize(
+    ("text", "dearer"),
+    [
+        ("input x by k : f64 time ts point\n~o[t] = ~x[t] - mean(~x[t-9 : t])", None),
+        (
+            "input x by k : f64 time ts point\n~o[t] = ~x[t] > 0.0 ? ~x[t] : φ",
+            "cut_loop_starts",
+        ),
+        (
+            "input x by k : f64 time ts until_next\n~o[t] = ~x[t] + 1.0",
+            "relaid_loop_starts",
+        ),
+    ],
+    ids=["rows", "cut", "relaid"],
+)
+def test_more_loops_start_where_concatenation_costs_more(
+    text: str, dearer: str | None
+) -> None:
+    number = np.arange(400)
+    frame = pa.table({"k": number % 30, "ts": number, "x": number - 99.5})
+    few = dict.fromkeys(LOOP_STARTS, 4)
+    for limits in few, few if dearer is None else few | {dearer: 1000}:
+        query = tilt.parse(text, options=costing(keys=KeyCosts(**limits)))
+        plan = query.explain(inputs={"x": frame})
+        assert ("keys concatenated in time: 30" in plan) == (limits == few)

@@ -14,6 +14,7 @@ from tiltpy.abi.signature import Loop
 from tiltpy.costs import KeyCosts
 from tiltpy.lean_dataclass import dataclass
 from tiltpy.plan.key_concatenation import KeyConcatenation
+from tiltpy.plan.key_plan import LoopStarts
 from tiltpy.plan.nodes import Refusal
 from tiltpy.runtime.arrays.dictionary import Strings
 from tiltpy.runtime.arrays.dtypes import I64Array
@@ -54,6 +55,18 @@ class Concatenation:
     _calls: "dict[tuple[int, int, int | None], _ShiftedKeys]" = field(
         default_factory=dict
     )
+
+    @property
+    def starts(self) -> LoopStarts:
+        """The loops that a call for a key would start, and how many may in a batch."""
+        query, costs = self.kernels.query, self.costs
+        loops = self.kernels.sweep().signature.loops
+        most = costs.loop_starts
+        if any(_is_cut(loop) for loop in loops if loop.name in query.outputs):
+            most = costs.cut_loop_starts
+        if any(_is_laid_out_anew(rows.buffer) for rows in self.inputs.values()):
+            most = costs.relaid_loop_starts
+        return LoopStarts(len(query.definitions), most)
 
     @property
     def counts(self) -> I64Array:
@@ -207,6 +220,16 @@ class _ShiftedKeys:
         if loop.stamped:
             before = self.batch.coverage.slices[loop.reads[0].object].buffer.before
         return self.shifts.cut(loop, made, self.domains[loop.name], before)
+
+
+def _is_cut(loop: Loop) -> bool:
+    """Tell whether results have other times than the rows of an input."""
+    return not (loop.implicit_times or loop.stamped)
+
+
+def _is_laid_out_anew(buffer: SnapshotBuffer) -> bool:
+    """Tell whether kernels read rows in another layout where they are concatenated."""
+    return concatenated_layout(buffer).time is not buffer.abi_layout().time
 
 
 def _divide(offsets: I64Array, rows: int) -> I64Array:

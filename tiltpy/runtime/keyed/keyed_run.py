@@ -22,7 +22,7 @@ from tiltpy.lean_dataclass import dataclass
 from tiltpy.messages import quantity
 from tiltpy.plan.key_plan import (
     KeyTask,
-    are_many,
+    LoopStarts,
     count_joined,
     plan_key_ranges,
     plan_keys,
@@ -214,7 +214,7 @@ class KeyedRun:
             few = sum(len(task.keys) for task in joined if task.few)
             if few:
                 yield f"    of few rows, in vectors of events: {few:,}"
-        elif are_many(batched, self._loops, self.costs):
+        elif self._starts.are_many(batched):
             refusal, reason = self.concatenation, "they have many rows"
             if isinstance(refusal, Refusal):
                 reason = refusal.reason
@@ -232,14 +232,17 @@ class KeyedRun:
     # -- who does what ----------------------------------------------------------------
 
     @property
-    def _loops(self) -> int:
-        """The number of loops that a call of the sweep kernel starts."""
-        return len(self.kernels.query.definitions)
+    def _starts(self) -> LoopStarts:
+        """The loops that a call of the sweep kernel starts.
+
+        So many at least may start before any keys are concatenated.
+        """
+        return LoopStarts(len(self.kernels.query.definitions), self.costs.loop_starts)
 
     @cached_property
     def concatenation(self) -> Concatenation | Refusal:
         """Return the plan to concatenate keys, or the reason why none are."""
-        if not are_many(self.count, self._loops, self.costs):
+        if not self._starts.are_many(self.count):
             return Refusal(f"there are no more than {quantity(self.count, 'key')}")
         if not self.whole or self.states is not None:
             return Refusal("each key is computed over a part of its time")
@@ -266,9 +269,9 @@ class KeyedRun:
             yield from self.plan_apart()
             return
         offsets = concatenation.offsets
-        counts, loops, costs = concatenation.counts, self._loops, self.costs
+        counts, starts, costs = concatenation.counts, concatenation.starts, self.costs
         joined = count_joined(int(offsets[-1] - offsets[0]), self._workers, costs)
-        for keys in plan_key_ranges(offsets, counts, loops, costs, joined):
+        for keys in plan_key_ranges(offsets, counts, starts, costs, joined):
             first, stop = keys.first, keys.stop
             if keys.concatenated:
                 rows = int(offsets[stop] - offsets[first])
@@ -400,7 +403,7 @@ class KeyedRun:
         if made is not None:
             return {name: [snapshots] for name, snapshots in made.items()}
         middle = len(keys) // 2
-        if are_many(middle, self._loops, self.costs):
+        if concatenation.starts.are_many(middle):
             halves = keys[:middle], keys[middle:]
             pieces = [self._concatenate(half, most, scratch) for half in halves]
         else:
