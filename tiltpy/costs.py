@@ -160,6 +160,9 @@ class KeyCosts(_Thresholds):
     few_rows: int = 1 << 4
     """Rows of each key of a range up to which vectors of events fold its windows anew,
     whatever their length (means of an hour by a million keys)."""
+    mean_few_rows: int = 6
+    """Rows of each key of such a range on the average, at most: to fold ten rows anew
+    takes three times as long as to insert one and evict one (mean by 100,000 keys)."""
     few_batches: int = 4
     """Batches of keys of few rows that share a call, however many workers there are."""
     joined_batches: int = 8
@@ -172,7 +175,7 @@ class KeyCosts(_Thresholds):
     """Rows of concatenated keys, at most, of which the shifted times are kept for the
     next run over the same rows, 16 bytes each (sessions take 0.8 of the time, panes by
     10 million keys 0.4)."""
-    memoized_keys: int = 1 << 16
+    memoized_keys: int = 1 << 17
     """Keys of a run, at most, whose calls are memoized for the next one over the same
     rows: some 250 bytes each for an output."""
     shared_looks: int = 1 << 23

@@ -235,3 +235,10 @@ def test_ranges_of_few_rows_have_as_many_whatever_the_workers() -> None:
         found = list(plan_key_ranges(offsets, np.diff(offsets), starts, costs, joined))
         few = [(each.first, each.stop) for each in found if each.few]
         assert few == [(0, 40), (40, 50), (62, 66)]
+
+
+def test_ranges_of_few_rows_have_few_on_the_average() -> None:
+    offsets = offsets_of(np.array([1] * 9 + [2] * 10 + [1] * 10, np.int64))
+    costs = replace(BATCHES, few_rows=2, mean_few_rows=1)
+    ranges = plan_key_ranges(offsets, np.diff(offsets), STARTS, costs, 1)
+    assert [each.few for each in ranges] == [False, False, False, True]

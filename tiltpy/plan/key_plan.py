@@ -112,7 +112,9 @@ def _each_key_range(
             continue
         if first < begin:
             yield KeyRange(first, begin, concatenated=False)
-        yield KeyRange(begin, end, concatenated=True, few=most <= costs.few_rows)
+        few = most <= costs.few_rows
+        few &= rows_there <= costs.mean_few_rows * (end - begin)
+        yield KeyRange(begin, end, concatenated=True, few=few)
         first = end
     if first < keys:
         yield KeyRange(first, keys, concatenated=False)
