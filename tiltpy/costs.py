@@ -358,9 +358,6 @@ class Costs(_Thresholds):
     sorted_rows: int = 512
     """Rows of a window up to which its values are kept in order, and moved as rows come
     and leave, rather than counted by rank (median)."""
-    long_event_window: int = 64
-    """Ticks of a window from which on a scan of events beats a visit to each tick
-    (sliding sum, points)."""
     event_rows: int = 2 * LANES
     """Rows before an event that vectors of events read of a window, at most: up to here
     that is cheaper than to keep its state (mean of 3 rows)."""
@@ -373,9 +370,12 @@ class Costs(_Thresholds):
     dense_event_rows: int = LANES
     """Rows before an event that such vectors read, at most, where events are at nearly
     all ticks: a visit to each tick is cheaper beyond (rows left out)."""
-    long_moment_window: int = 64
+    long_moment_window: int = 16
     """Ticks of a window from which on its moments are better swept edge to edge
     (z-score, contiguous)."""
+    longest_made_tree: int = 64
+    """Ticks of a window from which on what is no sum is swept edge to edge: up to that
+    the vector kernel makes it by doubling (max of rows until the next)."""
     longest_swept_tree: int = 8 * LANES
     """Ticks of a window of sums from which on it is swept edge to edge: up to that the
     vector kernel makes it by doubling (sliding sum, contiguous)."""
@@ -411,12 +411,15 @@ class Costs(_Thresholds):
     furthest_densified: int = 1 << 16
     """Cells around a tile of densified rows, at most: they are moved on with each tile,
     and a visit to each row costs less from about here on (trading, contiguous)."""
-    cells_per_row: int = 16
+    cells_per_row: int = 12
     """Cells that a row may have, on the average, for a visit to each of them to pay off
     (sliding sum, sparse)."""
     slow_cells: int = 4
     """Cells of a reader to a sample of an input, at least, that a vector takes from the
     few samples it passes, whatever the phase (two rates)."""
+    merged_cells: int = 4
+    """Cells of a reader to a sample of every input, from which on a merge of samples
+    takes half the time or less (differences of samples, joins)."""
     ticks_apart: int = 3
     """Ticks to a row, on the average, from which on a visit to each row may take less
     than one to each tick (z-score, contiguous)."""

@@ -108,9 +108,11 @@ POINTS = Layout(TimeLayout.INTERVALS, (False,), points=True)
         ("sum(~x[t-500 : t])", POINTS, True, False),
         ("sum(~x[t-50 : t])", GAPS, True, True),
         ("sum(v for v in ~x[t-500 : t] if v > 0)", GAPS, True, True),
-        ("max(~x[t-500 : t])", GAPS, True, True),
+        ("max(~x[t-500 : t])", GAPS, True, False),
+        ("max(~x[t-50 : t])", GAPS, True, True),
         ("std(~x[t-80 : t])", GAPS, True, False),
-        ("std(~x[t-20 : t])", GAPS, True, True),
+        ("std(~x[t-20 : t])", GAPS, True, False),
+        ("std(~x[t-9 : t])", GAPS, True, True),
         ("~x[t] - sum(~x[t-500 : t])", GAPS, True, True),
     ],
 )

@@ -159,9 +159,11 @@ POINTS = Layout(TimeLayout.INTERVALS, (False,), points=True)
         ("~o[t] = ~x[t] - sum(~x[t-500 : t])", False, True),
         ("~o[t] = ~x[t] - sum(~x[t-20 : t])", True, False),
         ("~o[t] = ~x[t] - sum(~x[t-20 : t])", False, True),
-        ("~o[t] = ~x[t] - sum(~x[t-50 : t])", True, True),
+        ("~o[t] = ~x[t] - sum(~x[t-50 : t])", True, False),
+        ("~o[t] = ~x[t] - first(~x[t-5 : t])", True, False),
         ("~o[t] = ~x[t] - std(~x[t-20 : t])", True, False),
-        ("~o[t] = max(~x[t-500 : t])", True, True),
+        ("~o[t] = max(~x[t-500 : t])", True, False),
+        ("~o[t] = max(~x[t-50 : t])", True, True),
     ],
 )
 def test_which_are_swept(body: str, *, apart: bool, grid: bool) -> None:

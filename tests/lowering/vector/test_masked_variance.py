@@ -49,7 +49,8 @@ def run(table: pa.Table, scalar: str, size: int) -> pa.Table:
     window = f"~x[t-{size + 1} : t-1]"
     fields = f"var = var({window}), std = std({window}), sample = var({window}, ddof=1)"
     text = f"input x : {scalar} interval (start, end)\n~o[t] = {{ {fields} }}"
-    costs = Costs(masked_variance_cells=4 * size)  # states serve longer windows
+    cells = 4 * size  # states or a sweep serve longer windows
+    costs = Costs(masked_variance_cells=cells, long_moment_window=cells)
     query = tilt.parse(text, options=tilt.CompileOptions(cache=False, costs=costs))
     found: list[pa.Table] = []
     census = Census()

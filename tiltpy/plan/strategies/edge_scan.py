@@ -69,4 +69,6 @@ def prefers_edges(
     names = {node.reduction for node in reductions(definition)}
     if not names.isdisjoint(ORDERS):
         return length > costs.long_moment_window
-    return names <= TOTALS and length > costs.longest_swept_tree
+    if names <= TOTALS:
+        return length > costs.longest_swept_tree
+    return length > costs.longest_made_tree

@@ -355,9 +355,8 @@ def prefers_events(
 ) -> bool:
     """Decide whether an object is better made event by event than tick by tick.
 
-    Its windows are short, or it sees no more than the event before. If events are
-    `apart` (there are some ticks to each) they may also be long, or their states take
-    long to combine.
+    Its windows are short, or it sees no more than the event before, or events are
+    `apart`: there are some ticks to each.
     """
     points, windows = references(definition)
     if definition.tdom.precision != 1 or uses_time(definition) or len(points) != 1:
@@ -370,19 +369,14 @@ def prefers_events(
         return False
     if not windows or layout.time is TimeLayout.SAMPLED:
         return False
+    if apart:
+        return True
     folded = [w for w in windows if not _shows_row_before(definition, point, w)]
     depths = [depth(window, layout) for window in folded]
-    most = _most_rows(depths, costs) if apart else costs.dense_event_rows
-    if all(
-        rows <= most and _folds_rows(definition, point, window, rows, costs)
+    return all(
+        rows <= costs.dense_event_rows
+        and _folds_rows(definition, point, window, rows, costs)
         for window, rows in zip(folded, depths, strict=True)
-    ):
-        return True
-    longest = max(window.end - window.start for window in windows)
-    if not apart:
-        return False
-    return longest > costs.long_event_window or any(
-        node.reduction in ORDERS for node in reductions(definition)
     )
 
 

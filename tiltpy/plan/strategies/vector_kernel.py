@@ -5,7 +5,7 @@ The decision about a query as a whole; `vector_loops.py` decides about each loop
 
 from collections.abc import Iterator, Mapping
 
-from tiltpy.abi.layouts import Layout, SamplingGrid
+from tiltpy.abi.layouts import Layout, SamplingGrid, TimeLayout
 from tiltpy.costs import Costs
 from tiltpy.emit.axes import Axis, common_low
 from tiltpy.emit.references import (
@@ -144,13 +144,24 @@ def _prefers_rows(
     if apart and prefers_edges(definition, layouts, costs):
         return True
     if windows:
-        return all(_folds(definition, w, layouts, costs) for w in windows)
+        if all(_folds(definition, w, layouts, costs) for w in windows):
+            return True
+        hops = definition.tdom.precision > 1 and not points
+        return apart and hops and all(_are_events(layouts, w.object) for w in windows)
     merged = all(isinstance(cut, CutPoint) for cut in definition.cuts)
     return (
         definition.tdom.precision == 1
         and merged
-        and all(_merges(geometry, point.object, apart=apart) for point in points)
+        and all(_merges(geometry, p.object, costs, apart=apart) for p in points)
     )
+
+
+def _are_events(layouts: Mapping[str, Layout], name: str) -> bool:
+    """Decide whether rows are points that no sample's place tells."""
+    layout = layouts.get(name)
+    if layout is None or layout.time is TimeLayout.SAMPLED:
+        return False
+    return layout.points and not any(layout.nullable)
 
 
 def _folds(
@@ -160,13 +171,16 @@ def _folds(
     return layout is not None and tumbling_fold(reader, window, layout, costs) is None
 
 
-def _merges(geometry: CellGeometry, name: str, *, apart: bool) -> bool:
-    """Decide whether a merge has fewer steps: not over a point at nearly every tick."""
+def _merges(geometry: CellGeometry, name: str, costs: Costs, *, apart: bool) -> bool:
+    """Decide whether a merge has fewer steps: not over a row at nearly every tick."""
     layout = geometry.layouts.get(name)
     if layout is None:
         return True
-    dense = layout.points and not apart
-    return not (geometry.sampled(name) or dense or any(layout.nullable))
+    if any(layout.nullable):
+        return False
+    if geometry.sampled(name):
+        return geometry.axes[name].period >= costs.merged_cells
+    return apart or not layout.points
 
 
 def _refuse_sizes(plan: VectorPlan) -> Refusal | None:
