@@ -21,7 +21,7 @@ from tiltpy.runtime.arrivals.ingress_options import IngressOptions
 from tiltpy.runtime.arrivals.lateness import LatenessRule, LateRows
 from tiltpy.runtime.arrivals.plain_rows import PlainColumns, PlainRows, join_plain
 from tiltpy.runtime.arrivals.waiting_rows import TimedRows, list_plain
-from tiltpy.runtime.arrow.movable_rows import movable_table, movable_type
+from tiltpy.runtime.arrow.movable_rows import is_movable, movable_schema, movable_table
 from tiltpy.runtime.arrow.read_frame import flat_column, read_frame
 from tiltpy.runtime.arrow.select_columns import Choice, choose_columns
 from tiltpy.runtime.arrow.timestamps import PLAIN_TICKS, StampType
@@ -94,11 +94,9 @@ class ArrivalReader:
         """The columns of the first frame, those that the query does not read, too."""
         self.choice: Choice = choose_columns(self.declared, binding.column, schema)
         self.schema = pa.schema([schema.field(name) for name in self.choice.columns])
-        self.movable = pa.schema(
-            [field.with_type(movable_type(field.type)) for field in self.schema]
-        )
+        self.movable = movable_schema(self.schema)
         """The columns of rows that wait, besides their ticks."""
-        self._is_movable = self.movable.equals(self.schema)
+        self._is_movable = all(map(is_movable, self.schema.types))
         assert self.declared.lifetime is not None
         self.lifetime = self.declared.lifetime
         self.before = self.lifetime.before

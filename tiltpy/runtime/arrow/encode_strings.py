@@ -31,6 +31,7 @@ from tiltpy.runtime.arrays.dictionary import (
 from tiltpy.runtime.arrays.pool import allocate
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
 from tiltpy.runtime.arrays.views import bools_of, plain_array, validity_of, values_of
+from tiltpy.runtime.arrow.decode import decode, plain_type
 from tiltpy.runtime.arrow.make_strings import StringMaker
 from tiltpy.runtime.arrow.merge_dictionaries import merge_dictionaries
 from tiltpy.runtime.arrow.value_codes import TextCodes
@@ -66,7 +67,7 @@ def encode_chunks(chunks: Sequence[pa.Array]) -> pa.DictionaryArray:
     """
     encoded: list[pa.DictionaryArray] = []
     known: dict[tuple[int, ...], tuple[pa.Array | None, pa.Array]] = {}
-    for chunk in _join_short([chunk for chunk in chunks if len(chunk)]):
+    for chunk in _join_short([_unnest(chunk) for chunk in chunks if len(chunk)]):
         if not pa.types.is_dictionary(chunk.type):
             encoded += _encode(chunk)
             continue
@@ -83,6 +84,14 @@ def encode_chunks(chunks: Sequence[pa.Array]) -> pa.DictionaryArray:
     codes, values = _unify(encoded)
     values.validate(full=True)
     return _of(codes, values if len(values) else NO_STRINGS.values)
+
+
+def _unnest(chunk: pa.Array) -> pa.Array:
+    """Decode strings whose dictionary has encodings of its own."""
+    kind = chunk.type
+    if pa.types.is_dictionary(kind) and plain_type(kind.value_type) != kind.value_type:
+        return decode(chunk)
+    return chunk
 
 
 def _join_short(chunks: Sequence[pa.Array]) -> Iterator[pa.Array]:

@@ -2,22 +2,48 @@
 
 import pyarrow as pa
 
-from tiltpy.runtime.arrow.read_frame import without_run_ends
+from tiltpy.runtime.arrow.decode import decode, without_run_ends
 from tiltpy.runtime.arrow.validation import broken_error, check_array
 
 _OF_VIEWS = {
-    pa.string_view(): pa.large_string(),
-    pa.binary_view(): pa.large_binary(),
+    pa.string_view().id: pa.large_string(),
+    pa.binary_view().id: pa.large_binary(),
 }
+_CODES = pa.int32()
+"""Indices into a dictionary that the strings of several fit into."""
 
 
 def movable_type(kind: pa.DataType) -> pa.DataType:
-    """Find the type whose rows Arrow can move, for one whose rows it cannot."""
+    """Find the type whose rows Arrow can move, for one whose rows it cannot.
+
+    Of all dictionaries those of strings stay: others save little, and Arrow joins not
+    all of them.
+    """
+    if pa.types.is_dictionary(kind):
+        values = movable_type(kind.value_type)
+        is_text = pa.types.is_string(values) or pa.types.is_large_string(values)
+        return pa.dictionary(_CODES, values, kind.ordered) if is_text else values
     if pa.types.is_run_end_encoded(kind):
         return movable_type(kind.value_type)
     if pa.types.is_struct(kind):
         return pa.struct([f.with_type(movable_type(f.type)) for f in kind])
-    return _OF_VIEWS.get(kind, kind)
+    return _OF_VIEWS.get(kind.id, kind)
+
+
+def movable_schema(schema: pa.Schema) -> pa.Schema:
+    """Find the schema of what `movable_table` makes."""
+    return pa.schema([field.with_type(movable_type(field.type)) for field in schema])
+
+
+def is_movable(kind: pa.DataType) -> bool:
+    """Tell whether Arrow can move rows of a type, whatever is in them.
+
+    Not those of a dictionary that has nulls.
+    """
+    if pa.types.is_struct(kind):
+        return all(is_movable(field.type) for field in kind)
+    is_encoded = pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind)
+    return not is_encoded and kind.id not in _OF_VIEWS
 
 
 def movable_table(input: str, table: pa.Table, schema: pa.Schema) -> pa.Table:
@@ -29,23 +55,37 @@ def movable_table(input: str, table: pa.Table, schema: pa.Schema) -> pa.Table:
     columns = []
     for field, column in zip(schema, table.columns, strict=True):
         try:
-            chunks = [_movable_array(chunk) for chunk in column.chunks]
+            chunks = [_movable_array(chunk, field.type) for chunk in column.chunks]
         except (pa.ArrowException, OSError) as error:
             raise broken_error(error, input, (field.name,)) from error
         columns.append(pa.chunked_array(chunks, field.type))
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def _movable_array(array: pa.Array) -> pa.Array:
-    kind = movable_type(array.type)
-    if kind == array.type:
+def _movable_array(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    if is_movable(array.type):
         return array
     if pa.types.is_struct(kind):
         fields = [array.field(number) for number in range(kind.num_fields)]
         for field in fields:
             check_array(field)
-        fields = [_movable_array(field) for field in fields]
+        fields = [
+            _movable_array(field, of.type)
+            for field, of in zip(fields, kind, strict=True)
+        ]
         return pa.StructArray.from_arrays(
             fields, fields=list(kind), mask=array.is_null()
         )
-    return without_run_ends(array).cast(kind)
+    if not pa.types.is_dictionary(kind):
+        return decode(array).cast(kind)
+    codes, values = _split(array)
+    if values.null_count:
+        codes, values = _split(decode(array).dictionary_encode())
+    codes, values = codes.cast(_CODES), values.cast(kind.value_type)
+    return pa.DictionaryArray.from_arrays(codes, values, ordered=kind.ordered)
+
+
+def _split(array: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Split strings of a dictionary into its codes and values."""
+    encoded = without_run_ends(array)
+    return encoded.indices, decode(encoded.dictionary)

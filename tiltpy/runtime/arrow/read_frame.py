@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
-import numpy as np
 import pyarrow as pa
 
 from tiltpy import arrow_functions as pc
 from tiltpy.errors import DataError
 from tiltpy.messages import article
+from tiltpy.runtime.arrow.decode import decode, plain_type, without_run_ends
 from tiltpy.runtime.arrow.encode_strings import encode_chunks, is_string
 from tiltpy.runtime.arrow.parquet_scan import ParquetScan
 from tiltpy.runtime.arrow.select_columns import Choice
@@ -221,15 +221,16 @@ def flat_column(input: str, table: pa.Table, *path: str) -> pa.Array:
     """Decode a column (or a field of one) that was checked, as one chunk.
 
     Chunks are joined (a copy where there are several), dictionaries and run ends are
-    replaced by what they stand for.
+    replaced by what they stand for. Before they are joined: Arrow does not join all
+    dictionaries, and those of half floats into others.
     """
+    column = table.column(path[0])
     try:
-        array = _at(combine_chunks(table.column(path[0])), path[1:])
-        if isinstance(array, pa.DictionaryArray):
-            array = _take(array.dictionary, array.indices)
+        chunks = column.chunks or [pa.nulls(0, plain_type(column.type))]
+        plain = [decode(_at(chunk, path[1:])) for chunk in chunks]
+        return plain[0] if len(plain) == 1 else pa.concat_arrays(plain)
     except (pa.ArrowException, OSError) as error:
         raise broken_error(error, input, path) from error
-    return array
 
 
 def payload_array(input: str, table: pa.Table, scalar: Scalar, *path: str) -> pa.Array:
@@ -262,18 +263,6 @@ def combine_chunks(column: pa.ChunkedArray) -> pa.Array:
     return pa.concat_arrays(column.chunks or [pa.nulls(0, plain_type(column.type))])
 
 
-def plain_type(kind: pa.DataType) -> pa.DataType:
-    """Strip dictionaries and run ends from a type, and from the fields of a struct.
-
-    Arrow makes no empty array of them.
-    """
-    if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
-        return plain_type(kind.value_type)
-    if pa.types.is_struct(kind):
-        return pa.struct([(field.name, plain_type(field.type)) for field in kind])
-    return kind
-
-
 def _field(array: pa.Array, name: str) -> pa.Array:
     """Extract a field of a struct array, null where the struct is."""
     index = array.type.get_field_index(name)
@@ -292,24 +281,3 @@ def says_no_type(array: pa.Array) -> bool:
     return len(array) == 0 and (
         pa.types.is_null(array.type) or pa.types.is_float64(array.type)
     )
-
-
-def without_run_ends(array: pa.Array) -> pa.Array:
-    """Expand to one value per row.
-
-    By `take`: `run_end_decode`'s module loads slowly.
-    """
-    if not isinstance(array, pa.RunEndEncodedArray):
-        return array
-    rows = np.arange(array.offset, array.offset + len(array))
-    runs = np.searchsorted(array.run_ends.to_numpy(), rows, side="right")
-    return _take(without_run_ends(array.values), pa.array(runs))
-
-
-def _take(values: pa.Array, indices: pa.Array) -> pa.Array:
-    """Take values of an array, of views too, for which Arrow has no `take`."""
-    if pa.types.is_string_view(values.type):
-        values = values.cast(pa.large_string())
-    elif pa.types.is_binary_view(values.type):
-        values = values.cast(pa.large_binary())
-    return values.take(indices)

@@ -100,14 +100,14 @@ def check_array(array: pa.Array, steps: ColumnPath = ()) -> None:
             index = array.type.get_field_index(steps[0])
             check_array(array.field(index), steps[1:])
         return
-    plain = _BYTES.get(array.type)
+    plain = _BYTES.get(array.type.id)
     (array if plain is None else array.view(plain)).validate(full=True)
 
 
 _BYTES = {
-    pa.string(): pa.binary(),
-    pa.large_string(): pa.large_binary(),
-    pa.string_view(): pa.binary_view(),
+    pa.string().id: pa.binary(),
+    pa.large_string().id: pa.large_binary(),
+    pa.string_view().id: pa.binary_view(),
 }
 """Types whose text is checked elsewhere, and types of the same memory layout."""
 

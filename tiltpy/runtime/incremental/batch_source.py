@@ -18,8 +18,14 @@ from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Input
 from tiltpy.runtime.arrays.views import integers_of
+from tiltpy.runtime.arrow.decode import plain_type
+from tiltpy.runtime.arrow.movable_rows import (
+    is_movable,
+    movable_schema,
+    movable_table,
+)
 from tiltpy.runtime.arrow.parquet_scan import ParquetScan, RowBatch, ScanRange
-from tiltpy.runtime.arrow.read_frame import flat_column, plain_type
+from tiltpy.runtime.arrow.read_frame import flat_column
 from tiltpy.runtime.arrow.select_columns import choose_columns
 from tiltpy.runtime.arrow.timestamps import TimeColumn, find_disorder, to_ticks
 from tiltpy.runtime.arrow.validation import check_columns
@@ -73,12 +79,16 @@ class BatchSource:
         if isinstance(scan, ParquetScan):
             needed = time_range(declared, self.time, reading)
             batches = scan.batches(self.used, reading.rows, needed)
-        kinds = [plain_type(schema.field(name).type) for name in self.used]
-        self._plain = all(map(pa.types.is_primitive, kinds))
+        read = pa.schema([schema.field(name) for name in self.used])
+        self._schema = movable_schema(read)
+        self._plain = all(map(pa.types.is_primitive, read.types))
+        if not all(map(is_movable, read.types)):
+            batches = map(self._make_movable, batches)
         # Not of its schema, for which pyarrow would import pandas.
-        empty = pa.table([pa.nulls(0, kind) for kind in kinds], names=self.used)
+        columns = [pa.nulls(0, plain_type(kind)) for kind in read.types]
+        empty = pa.table(columns, names=self.used)
         self.nothing = ingest(declared, replace(binding, frame=empty), unit=self._unit)
-        self._plain_batches = find_plain(declared, choice, empty.schema, self._unit)
+        self._plain_batches = find_plain(declared, choice, self._schema, self._unit)
         by_chunk = self._plain_batches is not None
         self._queue = BatchQueue(batches, self.used, by_chunk=by_chunk)
 
@@ -104,6 +114,13 @@ class BatchSource:
             waiting, self._waiting = self._waiting, []
             return [self._read(waiting, join_batches(waiting), None)]
         return self._read_fresh(fresh)
+
+    def _make_movable(self, batch: RowBatch) -> RowBatch:
+        """Decode what Arrow cannot join of a batch, whose columns are checked first."""
+        check_columns(self.declared.name, batch.table, self.paths)
+        table = batch.table.select(self.used)
+        table = movable_table(self.declared.name, table, self._schema)
+        return RowBatch(table, batch.source, batch.first)
 
     def _copy_or_share(
         self, fresh: list[RowBatch], plain: PlainBatches, held: GrowingRows

@@ -10,11 +10,12 @@ import pyarrow as pa
 from tiltpy.errors import DataError
 from tiltpy.lean_dataclass import dataclass
 from tiltpy.runtime.arrays.views import integers_of
+from tiltpy.runtime.arrow.decode import plain_type
 from tiltpy.runtime.arrow.display import format_values
 from tiltpy.runtime.arrow.encode_strings import is_string
 from tiltpy.runtime.arrow.files import read_source
 from tiltpy.runtime.arrow.parquet_scan import ParquetScan, several_columns
-from tiltpy.runtime.arrow.read_frame import flat_column, payload_array, plain_type
+from tiltpy.runtime.arrow.read_frame import flat_column, payload_array
 from tiltpy.runtime.arrow.select_columns import TIME_NAMES
 from tiltpy.runtime.arrow.sources import TableSource
 from tiltpy.runtime.arrow.timestamps import stamp_type
