@@ -455,6 +455,9 @@ def test_order_columns_break_ties() -> None:
     check(table, m(order=("sequ",)), "did you mean 'seq'?", "sequ")
     lists = pa.table({"t": [1, 1], "m": [1, 2], "seq": [[1], [2]]})
     check(lists, m(order=("seq",)), "rows cannot be ordered by list", "seq")
+    months = pa.array([(1, 2, 3)] * 2, pa.month_day_nano_interval())
+    lists = pa.table({"t": [1, 1], "m": [1, 2], "seq": months})
+    check(lists, m(order=("seq",)), "rows cannot be ordered by month_day", "seq")
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.none() | st.integers(0, 2))))

@@ -66,6 +66,7 @@ def _movable_array(array: pa.Array, kind: pa.DataType) -> pa.Array:
     if is_movable(array.type):
         return array
     if pa.types.is_struct(kind):
+        array = decode(array)
         fields = [array.field(number) for number in range(kind.num_fields)]
         for field in fields:
             check_array(field)

@@ -9,6 +9,7 @@ from tiltpy.errors import DataError
 from tiltpy.runtime.arrays.dtypes import BoolArray, Times
 from tiltpy.runtime.arrays.time_layout import shift_by_one
 from tiltpy.runtime.arrays.views import plain_array
+from tiltpy.runtime.arrow.movable_rows import movable_type
 from tiltpy.runtime.arrow.timestamps import Stamps, find_range
 from tiltpy.runtime.concurrency.workers import map_portions
 from tiltpy.runtime.ingest.group_by_code import order_wide_codes
@@ -143,14 +144,14 @@ def invert_order(rows: RowNumbers) -> RowNumbers:
 
 
 def _sortable(column: pa.Array, *, input: str, name: str) -> pa.Array:
-    if pa.types.is_string_view(column.type):
-        return column.cast(pa.large_string())
-    if pa.types.is_float16(column.type):
-        return column.cast(pa.float32())
-    if not any(is_kind(column.type) for is_kind in SORTABLE):
+    kind = movable_type(column.type)
+    if pa.types.is_float16(kind):
+        kind = pa.float32()
+    is_sortable = any(is_kind(kind) for is_kind in SORTABLE)
+    if not is_sortable or pa.types.is_interval(kind):  # which is a primitive type
         raise DataError(
             f"rows cannot be ordered by {column.type}; order by a number or a string",
             input=input,
             column=name,
         )
-    return column
+    return column.cast(kind)
