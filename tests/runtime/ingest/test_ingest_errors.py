@@ -1,5 +1,6 @@
 """Data that do not fit a query: every error with its input, column and row."""
 
+import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -7,6 +8,7 @@ import pyarrow as pa
 import pyarrow.dataset as pads
 import pytest
 
+import tiltpy as tilt
 from tests.frames import TRADE, check, events, m, read, ticks
 from tiltpy import lifetimes
 from tiltpy import types as ty
@@ -108,6 +110,34 @@ def test_bad_frames() -> None:
     check(mixed, m(), "Arrow cannot read it")
     broken = type("Frame", (), {"__arrow_c_stream__": lambda _, __=None: 5})
     check(broken(), m(), "Arrow cannot read it")
+    large = pd.DataFrame({"t": [1, 2], "m": np.array([1, 2**64 - 1], object)})
+    check(
+        large,
+        m(),
+        'too large to convert to C long; cast the column of such objects, to "UInt64"',
+    )
+    query = tilt.parse("input m : i64 time t point\n~o[t] = ~m[t]")
+    with pytest.raises(DataError, match="found the class DataFrame; give a table of"):
+        query.stream(m=pd.DataFrame)
+
+
+def test_relations_that_duckdb_cannot_read() -> None:
+    query = tilt.parse("input m : i64 time t point\n~o[t] = ~m[t]")
+    rows = "case when i = 3 then error('three') else i end as m from range(5) r(i)"
+    closed = duckdb.connect()
+    for relation, message in (
+        (duckdb.sql(f"select i as t, {rows}"), "three"),
+        (closed.sql("select 1 as t, 2 as m"), "already been closed"),
+    ):
+        closed.close()
+        pattern = f"input 'm': DuckDB cannot read it: .*{message}"
+        for act in (
+            lambda relation=relation: query.run(m=relation),
+            lambda relation=relation: list(query.stream(m=relation)),
+            lambda relation=relation: query.live().push(m=relation),
+        ):
+            with pytest.raises(DataError, match=pattern):
+                act()
 
 
 def test_datasets_say_how_they_become_tables() -> None:

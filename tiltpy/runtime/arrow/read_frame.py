@@ -1,6 +1,7 @@
 """Frames that users bind, read as Arrow tables by the Arrow PyCapsule interface."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from weakref import WeakSet
@@ -20,6 +21,7 @@ from tiltpy.types import Scalar
 
 IN_MEMORY = ("numpy", "pyarrow", "pandas", "polars")
 """Packages whose frames run no Python code of the caller when they are read."""
+_DUCKDB = ("duckdb", "_duckdb")
 ENDING = {
     exit_.__name__: exit_ for exit_ in (KeyboardInterrupt, SystemExit, GeneratorExit)
 }
@@ -48,7 +50,8 @@ def read_chosen(
     if isinstance(frame, ParquetScan):
         choice = choose(frame.schema)
         return frame.read(choice.columns), choice
-    empty = _without_rows(frame)
+    with reading(input):
+        empty = _without_rows(frame)
     if empty is None:
         table = read_frame(input, frame)
         return table, choose(table.schema)
@@ -61,7 +64,7 @@ def _without_rows(frame: Any) -> Any:
     match package_of(frame), type(frame).__name__:
         case "polars", "DataFrame":
             return frame.clear()
-        case "duckdb" | "_duckdb", "DuckDBPyRelation":
+        case package, "DuckDBPyRelation" if package in _DUCKDB:
             return in_caller(lambda: frame.limit(0))
         case "pandas", "DataFrame":
             # What is in a column of objects is seen when it is read.
@@ -81,7 +84,9 @@ def _read_columns(input: str, frame: Any, names: list[str]) -> pa.Table:
         case _:
             quoted = (name.replace('"', '""') for name in names)
             columns = ", ".join(f'"{name}"' for name in quoted)
-            return read_frame(input, in_caller(lambda: frame.project(columns)))
+            with reading(input):
+                projected = in_caller(lambda: frame.project(columns))
+            return read_frame(input, projected)
 
 
 def read_frame(input: str, frame: Any, names: Sequence[str] | None = None) -> pa.Table:
@@ -91,17 +96,15 @@ def read_frame(input: str, frame: Any, names: Sequence[str] | None = None) -> pa
     pandas (2.2 and later), DuckDB relations, and others. Of a pandas frame, `names`
     are the columns to read.
     """
-    try:
+    with reading(input):
         table = as_pyarrow_table(input, frame)
         if table is None:
-            _check_kind(input, frame)
+            check_kind(input, frame)
             if _is_pandas(frame):
                 return _read_pandas(frame, names)
             if package_of(frame) in IN_MEMORY:
                 return pa.table(frame)
             return in_caller(lambda: pa.table(frame))
-    except (pa.ArrowException, OSError, TypeError, ValueError) as error:
-        raise unreadable(input, error) from error
     return table
 
 
@@ -158,7 +161,7 @@ def spend(input: str, reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
     return reader
 
 
-def _check_kind(input: str, frame: object) -> None:
+def check_kind(input: str, frame: object) -> None:
     """Refuse what is no frame, with a way out."""
     kind, package = type(frame), package_of(frame)
     if isinstance(frame, type):
@@ -206,6 +209,22 @@ def _check_kind(input: str, frame: object) -> None:
         )
 
 
+@contextmanager
+def reading(input: str) -> Iterator[None]:
+    """Say of which input a frame is that Arrow, or DuckDB, fails to read.
+
+    Other errors are those of the caller's own frames, or ours.
+    """
+    try:
+        yield
+    except (pa.ArrowException, OSError, TypeError, ValueError, OverflowError) as error:
+        raise unreadable(input, error) from error
+    except Exception as error:
+        if package_of(error) not in _DUCKDB:
+            raise
+        raise unreadable(input, error) from error
+
+
 def unreadable(input: str, error: Exception) -> DataError:
     """Make the error that a frame cannot be read; raise what ends a program.
 
@@ -214,7 +233,11 @@ def unreadable(input: str, error: Exception) -> DataError:
     last = str(error).rstrip().rpartition("\n")[2].partition(":")[0]
     if "Python exception: " in str(error) and last in ENDING:
         raise ENDING[last] from error
-    return DataError(f"Arrow cannot read it: {error}", input=input)
+    reader = "DuckDB" if package_of(error) in _DUCKDB else "Arrow"
+    hint = ""
+    if isinstance(error, OverflowError):  # which does not say of which column
+        hint = '; cast the column of such objects, to "UInt64" or to floats'
+    return DataError(f"{reader} cannot read it: {error}{hint}", input=input)
 
 
 def flat_column(input: str, table: pa.Table, *path: str) -> pa.Array:

@@ -7,8 +7,10 @@ import pyarrow as pa
 from tiltpy.errors import DataError
 from tiltpy.runtime.arrow.parquet_scan import RowBatch
 from tiltpy.runtime.arrow.read_frame import (
+    check_kind,
     package_of,
     read_frame,
+    reading,
     spend,
     unreadable,
 )
@@ -36,13 +38,12 @@ def read_batches(input: str, frame: object) -> tuple[pa.Schema, Iterator[RowBatc
     if whole or not hasattr(frame, "__arrow_c_stream__"):
         table = read_frame(input, frame)
         return table.schema, _check_tables(input, iter((table,)))
-    try:
-        if isinstance(frame, pa.RecordBatchReader):  # whose buffers keep their sizes
-            reader = frame
-        else:
+    if isinstance(frame, pa.RecordBatchReader):  # whose buffers keep their sizes
+        reader = frame
+    else:
+        check_kind(input, frame)
+        with reading(input):
             reader = pa.RecordBatchReader.from_stream(frame)
-    except (pa.ArrowException, OSError, TypeError, ValueError) as error:
-        raise unreadable(input, error) from error
     return reader.schema, _check_tables(input, _of_reader(input, reader))
 
 
@@ -70,7 +71,7 @@ def _of_reader(input: str, reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
             batch = reader.read_next_batch()
         except StopIteration:
             return
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError) as error:  # others are of a caller's reader
             raise unreadable(input, error) from error
         yield pa.Table.from_batches([batch])
 
