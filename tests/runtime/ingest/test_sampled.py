@@ -139,6 +139,7 @@ def test_it_goes_with_a_frame_that_has_times() -> None:
         (tilt.sampled(VALUES, 2**62 - 7, 2), "beyond ±2"),
         (tilt.sampled(np.zeros(3), 0, 2), "found double, expected f32"),
         (tilt.sampled(np.zeros((3, 3), np.float32), 0, 2), "in one dimension"),
+        (tilt.sampled(np.array(1.0), 0, 2), "in one dimension"),
         (tilt.sampled(3.5, 0, 2), "found builtins.float"),
         (tilt.sampled(["a"], 0, 2), "found builtins.list"),
         (tilt.sampled(pa.array(["a"]), 0, 2), "found string, expected f32"),

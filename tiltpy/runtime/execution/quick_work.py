@@ -8,7 +8,6 @@ interrupt meanwhile.
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 
-import numpy as np
 import pyarrow as pa
 
 from tiltpy.abi.signature import Loop
@@ -20,9 +19,9 @@ from tiltpy.runtime.ingest.read_input import is_known
 from tiltpy.runtime.ingest.samples import share_samples
 from tiltpy.types import Unit
 
-TABLES, ARRAYS = (pa.Table, pa.RecordBatch), (np.ndarray, pa.Array, list)
-FRAMES = ("pandas", "polars")
-"""Packages whose frames and series know their rows."""
+TABLES, ARRAYS = (pa.Table, pa.RecordBatch), (pa.Array, list)
+FRAMES = ("pandas", "polars", "numpy")
+"""Packages whose frames, series and arrays know their rows."""
 
 
 def sweep_cost(visits: int, rows: int, loops: Sequence[Loop]) -> int:

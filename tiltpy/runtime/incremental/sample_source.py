@@ -68,17 +68,17 @@ def _parts(
 ) -> Iterator[Sequence[object]]:
     """The arrays, in parts where they have more than so many items."""
     for values in arrays:
-        if isinstance(values, pa.Table):
-            check_lengths(input, values)
-        if isinstance(values, CAN_BE_CUT) and len(values) > rows:
-            for first in range(0, len(values), rows):
-                yield values[first : first + rows]
-        elif hasattr(values, "__len__"):
-            yield values  # type: ignore[misc]
-        else:
+        if not hasattr(values, "__len__") or getattr(values, "shape", None) == ():
             kind = type(values)
             raise DataError(
                 "expected an array, or an iterator of arrays (of tables for a "
                 f"struct); found {kind.__module__}.{kind.__qualname__}",
                 input=input,
             )
+        if isinstance(values, pa.Table):
+            check_lengths(input, values)
+        if isinstance(values, CAN_BE_CUT) and len(values) > rows:
+            for first in range(0, len(values), rows):
+                yield values[first : first + rows]
+        else:
+            yield values  # type: ignore[misc]

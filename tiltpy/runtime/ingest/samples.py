@@ -108,6 +108,8 @@ def _is_masked(values: object) -> bool:
 
 def _of_numpy(values: NDArray[np.generic]) -> pa.Array:
     """Convert values, null where an array of `numpy.ma` masks them."""
+    if values.ndim != 1:
+        raise ValueError(f"found {values.ndim} dimensions")
     mask = None
     if _is_masked(values):
         mask, values = np.ma.getmaskarray(values), np.ma.getdata(values)
