@@ -581,3 +581,10 @@ def test_parameters_are_explained_as_in_cells(
     expected = "the value of a parameter, as in -p w=30s; may be given again"
     for text in (capsys.readouterr().out, build_cell_parser().format_help()):
         assert expected in " ".join(text.split())
+
+
+def test_a_link_to_itself_is_replaced(tilt: Tilt) -> None:
+    Path("loop.csv").symlink_to("loop.csv")
+    code, _, err = tilt("run", "up.tilt", "--input", "m.csv", "--output", "loop.csv")
+    assert (code, err.startswith("wrote 3 snapshots to loop.csv")) == (0, True)
+    assert Path("loop.csv").read_text().startswith('"start","end","up"')

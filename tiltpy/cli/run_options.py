@@ -1,5 +1,6 @@
 """Arguments of commands that run a query: its files, parameters and options."""
 
+import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Mapping
 from inspect import signature
@@ -130,16 +131,22 @@ def check_distinct_paths(outputs: Mapping[str, Path], sources: Iterable[Path]) -
 
     `outputs` are the paths, by their names in messages.
     """
-    taken = {path.resolve(): path for path in sources}
-    folders = {resolved for resolved, path in taken.items() if path.is_dir()}
+    taken = {_real(path): path for path in sources}
+    folders = {real for real, path in taken.items() if path.is_dir()}
     for name, path in outputs.items():
-        if folders.intersection(path.resolve().parents):
+        real = _real(path)
+        if folders.intersection(real.parents):
             raise ArgumentsError(
                 f"{name}: lies in a directory that is read as a whole; "
                 "write it elsewhere"
             )
-        other = taken.setdefault(path.resolve(), path)
+        other = taken.setdefault(real, path)
         if other is not path:
             raise ArgumentsError(
                 f"{name}: that file is in use already ({other}); name another one"
             )
+
+
+def _real(path: Path) -> Path:
+    """Follow links; those that lead to themselves name themselves."""
+    return Path(os.path.realpath(path))
