@@ -7,6 +7,7 @@ from operator import attrgetter
 from types import TracebackType
 from typing import Any, NoReturn, ParamSpec, Self, TypeVar
 
+from tiltpy.argument_checks import check_argument
 from tiltpy.engines.live.saved_session import look_ahead, save_session
 from tiltpy.engines.live.session import LiveEngine, SessionStep
 from tiltpy.errors import ArgumentError, DataError, TiltError, UnknownArgumentError
@@ -19,6 +20,7 @@ from tiltpy.runtime.results.output_table import OutputTable
 from tiltpy.runtime.results.unknown_names import unknown_output
 from tiltpy.short_tracebacks import short_traceback
 from tiltpy.time_literals import Moment, time_of
+from tiltpy.types import MAX_TIME
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -224,19 +226,29 @@ class LiveSession(ForkSafe):
         """
         promises: dict[str, int] = {}
         if to is not None:
-            time = in_ticks("advance", time_of, to, self._unit)
+            time = self._promised_time("advance", to)
             promises = dict.fromkeys(self._engine.sources, time)
         for name, moment in inputs.items():
             self._check_input("advance", name)
-            promises[name] = in_ticks(name, time_of, moment, self._unit)
+            promises[name] = self._promised_time(name, moment)
         if not promises:
             raise ArgumentError('advance() takes a time: advance("2026-11-22T10:00")')
         return self._call("advance", self._engine.advance, promises)
+
+    def _promised_time(self, name: str, moment: Moment) -> int:
+        time = in_ticks(name, time_of, moment, self._unit)
+        if abs(time) > MAX_TIME:
+            raise ArgumentError(
+                f"{name}={moment}: lies beyond ±2**62 ticks; finish() promises that no "
+                "row will come"
+            )
+        return time
 
     @short_traceback
     def idle(self, *inputs: str) -> Update:
         """Have inputs hold no output back until their next rows."""
         for name in inputs:
+            check_argument("idle", name, str, "the name of an input")
             self._check_input("idle", name)
         return self._call("idle", self._engine.idle, inputs)
 

@@ -518,3 +518,23 @@ def test_what_reads_a_distinct_object_goes_on_with_it(by: str) -> None:
     assert second.final.to_arrow().select(["start", "end"]).to_pylist() == [
         {"start": 0, "end": 4}
     ]
+
+
+def test_times_that_python_has_not() -> None:
+    live = tilt.parse(COUNTS).live()
+    live.push(x=rows(1, 2))
+    for time in (2**62 + 1, -(10**30)):
+        with pytest.raises(tilt.TiltError, match="lies beyond ±2.*62 ticks; finish()"):
+            live.advance(time)
+        with pytest.raises(tilt.TiltError, match="lies beyond ±2.*62 ticks; finish()"):
+            live.advance(x=time)
+    far = live.advance(10**12)
+    assert str(far.through) == "33658-09-27T01:46:40"
+    assert live.push(x=rows(10**12 + 20)).late == {}
+    assert str(live.complete["x"]) == "33658-09-27T01:46:59"
+    with pytest.raises(tilt.TiltError, match="expected the name of an input, found an"):
+        live.idle(5)  # type: ignore[arg-type]
+    by_key = tilt.parse("unit s\ninput x by k : f64 time ts point\n~o[t] = ~x[t]")
+    keys = pa.array([3 * 10**11] * 2).cast(pa.timestamp("s"))
+    result = by_key.run(x=rows(1, 2).append_column("k", keys))
+    assert result.windows().num_rows == 2

@@ -27,8 +27,8 @@ from tiltpy.spark.worker_task import (
     SparkTask,
     bind_rows,
     failure,
-    format_key,
     group_of,
+    list_key,
     rows_of,
     strip_declaration,
 )
@@ -66,7 +66,7 @@ def stream_keys(task: SparkTask, share: Share) -> Iterator[tuple[Key, pa.Table]]
                 ):
                     yield key, result[task.output].to_arrow()
             except TiltError as error:
-                raise failure(task, format_key(task.keys, key), error) from None
+                raise failure(task, list_key(task.keys, key), error) from None
 
 
 def _list_keys(share: Share, slots: list[str]) -> list[Key]:

@@ -24,9 +24,9 @@ from tiltpy.spark.worker_memory import spare_old_objects
 from tiltpy.spark.worker_task import (
     SparkTask,
     failure,
-    format_key,
     group_of,
     ingest_inputs,
+    list_key,
 )
 
 DESCRIPTION = -1
@@ -170,7 +170,7 @@ def _partitions_of(
                 task.stamp,
             )[task.output]
         except TiltError as error:
-            where = format_key(task.keys, key)
+            where = list_key(task.keys, key)
             where.append(f"ticks {low} to {high}")
             raise failure(task, where, error) from None
         yield PartitionId(key, number), outputs

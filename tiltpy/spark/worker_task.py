@@ -18,6 +18,7 @@ from tiltpy.frontend.parse import reread
 from tiltpy.ir.nodes import Input, Query
 from tiltpy.lean_dataclass import dataclass
 from tiltpy.lifetimes import Lifetime
+from tiltpy.runtime.arrow.display import format_key
 from tiltpy.runtime.arrow.timestamps import OutputStamp
 from tiltpy.runtime.execution.output_group import OutputGroup
 from tiltpy.runtime.execution.run_options import RunOptions
@@ -168,10 +169,10 @@ def _with_leaves(
 # Failures
 
 
-def format_key(names: tuple[str, ...], key: tuple[pa.Array, ...]) -> list[str]:
-    """Format a key as messages name it."""
+def list_key(names: tuple[str, ...], key: tuple[pa.Array, ...]) -> list[str]:
+    """List the columns of a key as messages name them."""
     pairs = zip(names, key, strict=True)
-    return [f"{name} = {column[0].as_py()!r}" for name, column in pairs]
+    return [f"{name} = {format_key(column[:1])}" for name, column in pairs]
 
 
 def failure(task: SparkTask, where: list[str], error: TiltError) -> DataError:

@@ -416,10 +416,17 @@ class LiveEngine:
         }
 
     def show_time(self, time: int | None) -> object:
-        """Show a time in ticks as the tables do: a number, or a `datetime`."""
+        """Show a time in ticks as the tables do: a number, or a `datetime`.
+
+        A `numpy.datetime64` where Python has no such year.
+        """
         if time is None:
             return None
-        return from_ticks(np.array([time]), self.stamp, "through")[0].as_py()
+        times = from_ticks(np.array([time]), self.stamp, "through")
+        try:
+            return times[0].as_py()
+        except (OverflowError, ValueError):
+            return times.to_numpy(zero_copy_only=False)[0]
 
     def final_table(self, name: str, step: SessionStep) -> OutputTable:
         """Make the table of the snapshots of an output that a step made final."""

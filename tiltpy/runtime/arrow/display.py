@@ -25,6 +25,13 @@ def format_values(column: pa.ChunkedArray) -> list[str]:
     return _trim_fractions(texts) if pt.is_timestamp(column.type) else texts
 
 
+def format_key(column: pa.Array) -> str:
+    """Format a column of a key, of one row, as messages name it."""
+    if pt.is_temporal(column.type) and not column.null_count:
+        return "".join(format_values(pa.chunked_array([column])))
+    return repr(column[0].as_py())
+
+
 def _trim_fractions(texts: Sequence[str]) -> list[str]:
     """Leave out the zeros that all timestamps end in, three at a time."""
     found = (_FRACTION.search(text) for text in texts)

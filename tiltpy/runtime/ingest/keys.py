@@ -17,6 +17,7 @@ from tiltpy.lean_dataclass import record
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
 from tiltpy.runtime.arrays.time_layout import lay_out, make_contiguous, make_sampled
+from tiltpy.runtime.arrow.display import format_key
 from tiltpy.runtime.ingest.group_by_code import group_rows, offsets_of
 from tiltpy.runtime.ingest.key_codes import encode_keys
 from tiltpy.runtime.ingest.key_types import common_type
@@ -83,8 +84,9 @@ class Keys:
 
     def show(self, key: int) -> str:
         """Format a key as messages name it."""
-        both = zip(self.names, self.columns, strict=True)
-        return ", ".join(f"{name}={column[key].as_py()!r}" for name, column in both)
+        columns = (format_key(column.slice(key, 1)) for column in self.columns)
+        both = zip(self.names, columns, strict=True)
+        return ", ".join(f"{name}={text}" for name, text in both)
 
 
 @record(frozen=True, slots=True, eq=False)
