@@ -86,6 +86,8 @@ def run_live(
 
     Raises `StateError` if the folder is in use, damaged, or of another query.
     """
+    for option, waits in (("idle", idle), ("heartbeat", heartbeat)):
+        check_argument(option, waits or {}, Mapping, "a dict of durations by input")
     intervals = Intervals(
         NEVER if checkpoint is None else _seconds("checkpoint", checkpoint),
         {name: _seconds("idle", wait) for name, wait in (idle or {}).items()},
@@ -93,7 +95,7 @@ def run_live(
     )
     check_argument("sources", sources, Mapping, "a dict of sources by input")
     for option, sinks in (("into", into), ("late", late), ("accepted", accepted)):
-        if sinks is not None:
+        if sinks is not None or option == "into":
             check_argument(option, sinks, Mapping, "a dict of sinks by name")
     destinations = Destinations(into, late or {}, accepted or {})
     output_form = OutputForm(form, early)
