@@ -664,3 +664,33 @@ def test_wrong_arguments_are_refused(options: dict[str, Any], message: str) -> N
         pytest.raises(ArgumentError, match="of a session takes no state="),
     ):
         run_live(session, **usual, state="state")
+
+
+def test_errors_say_where_a_row_came_from(tmp_path: Path) -> None:
+    query = tilt.parse("unit s\ninput x : f64 time ts point\n~y[t] = ~x[t]")
+
+    def rows(*stamps: int | None, column: str = "x") -> pa.Table:
+        times = pa.array(stamps, pa.int64()).cast(pa.timestamp("s"))
+        return pa.table({"ts": times, column: [1.0] * len(stamps)})
+
+    folder = tmp_path / "rows"
+    folder.mkdir()
+    pq.write_table(rows(1, 2, 3), folder / "1.parquet")
+    pq.write_table(rows(4, None), folder / "2.parquet")
+    text = tmp_path / "x.jsonl"
+    lines = [f'{{"ts": "1970-01-01T00:00:0{n}", "x": {n}}}\n' for n in (1, 2, 3)]
+    text.write_text("".join([*lines, '{"ts": null, "x": 1}\n']))
+    frames = [rows(1, 2), rows(3), rows(4, column="z")]
+    for source, where in (
+        (tilt.sources.folder(folder, follow=False), r"row 1: in .*2\.parquet: the t"),
+        (tilt.sources.file(text), r"row 3: in .*x\.jsonl: the time is null"),
+        (tilt.sources.frames([*frames[:2], rows(None)]), "row 0: in frame 3: the ti"),
+        (tilt.sources.frames(frames), "'x': in frame 3: there is no such column"),
+        (tilt.sources.replay(folder / "2.parquet", speed=1e9), r"row 1: in .*2\.parq"),
+    ):
+        with pytest.raises(tilt.DataError, match=where):
+            tilt.run_live(query, sources={"x": source}, into={})
+    pq.write_table(rows(4, column="z"), folder / "2.parquet")
+    source = tilt.sources.folder(folder, follow=False)
+    with pytest.raises(tilt.DataError, match=r"in .*2\.parquet: there is no such col"):
+        tilt.run_live(query, sources={"x": source}, into={})

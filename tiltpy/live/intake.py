@@ -10,11 +10,10 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from threading import Condition, Thread
 
-import pyarrow as pa
-
 from tiltpy.lean_dataclass import dataclass
 from tiltpy.live.sinks.sink import Position
 from tiltpy.live.sources.source import Batch, ClosableSource, RowSource
+from tiltpy.runtime.arrow.parquet_scan import RowBatch
 from tiltpy.runtime.arrow.read_frame import read_frame
 from tiltpy.time_literals import Moment
 
@@ -29,7 +28,7 @@ class Delivery:
     """A batch of a source that has come; or its end, or the error that ended it."""
 
     input: str
-    rows: pa.Table | None = None
+    rows: RowBatch | None = None
     position: Position = None
     promise: Moment | None = None
     ended: bool = False
@@ -38,7 +37,7 @@ class Delivery:
     @property
     def size(self) -> int:
         """The bytes that it takes in the queue."""
-        return _OVERHEAD + (0 if self.rows is None else self.rows.nbytes)
+        return _OVERHEAD + (0 if self.rows is None else self.rows.table.nbytes)
 
 
 class Intake:
@@ -116,5 +115,7 @@ class Intake:
 
 
 def _deliver(name: str, batch: Batch) -> Delivery:
-    rows = None if batch.frame is None else read_frame(name, batch.frame)
+    rows = None
+    if batch.frame is not None:
+        rows = RowBatch(read_frame(name, batch.frame), batch.origin, batch.first)
     return Delivery(name, rows, batch.position, batch.promise)

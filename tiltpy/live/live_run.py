@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from tiltpy.errors import DataError
 from tiltpy.live.end_signals import EndSignal, defer_signals
 from tiltpy.live.intake import Delivery, Intake
 from tiltpy.live.output_forms import OutputWriter
@@ -20,6 +21,8 @@ from tiltpy.live.sources.source import RowSource
 from tiltpy.live.state_folder import Checkpoint, Identity, StateFolder
 from tiltpy.live.timers import Intervals, Timers
 from tiltpy.live_session import LiveSession, Update
+from tiltpy.runtime.arrow.parquet_scan import RowBatch
+from tiltpy.runtime.incremental.row_batches import locate_error
 from tiltpy.types import NANOSECONDS, Unit
 
 OnUpdate = Callable[[Update], object]
@@ -121,7 +124,7 @@ class LiveRun:
 
     def _feed(self, deliveries: Iterable[Delivery]) -> None:
         """Push what has come, as much at once as promises allow."""
-        pending: dict[str, list[pa.Table]] = {}
+        pending: dict[str, list[RowBatch]] = {}
         for delivery in deliveries:
             name = delivery.input
             if delivery.error is not None:
@@ -133,20 +136,27 @@ class LiveRun:
                 self._end(name)
                 continue
             self._positions[name] = delivery.position
-            if delivery.rows is not None and delivery.rows.num_rows:
+            if delivery.rows is not None and delivery.rows.table.num_rows:
                 pending.setdefault(name, []).append(delivery.rows)
             if delivery.promise is not None:
                 self._push(pending)
                 self._write(self._session.advance(**{name: delivery.promise}))
         self._push(pending)
 
-    def _push(self, pending: dict[str, list[pa.Table]]) -> None:
-        """Push the tables of each input, joined where they have one schema."""
+    def _push(self, pending: dict[str, list[RowBatch]]) -> None:
+        """Push the batches of each input, joined where they have one schema."""
         while pending:
-            frames = {name: _take_alike(tables) for name, tables in pending.items()}
-            for name in [name for name, tables in pending.items() if not tables]:
+            taken = {name: _take_alike(batches) for name, batches in pending.items()}
+            for name in [name for name, batches in pending.items() if not batches]:
                 del pending[name]
-            self._write(self._session.push(**frames))
+            frames = {name: _join(batches) for name, batches in taken.items()}
+            try:
+                update = self._session.push(**frames)
+            except DataError as error:
+                if error.input not in taken or error.key is not None:
+                    raise
+                raise locate_error(taken[error.input], error) from None
+            self._write(update)
 
     def _end(self, name: str) -> None:
         """Have an input that has ended hold nothing back."""
@@ -239,10 +249,15 @@ def read_clock() -> int:
     return time.time_ns()
 
 
-def _take_alike(tables: list[pa.Table]) -> pa.Table:
-    """Take the first tables that have one schema, as one table."""
-    count = 1
-    while count < len(tables) and tables[count].schema.equals(tables[0].schema):
+def _take_alike(batches: list[RowBatch]) -> list[RowBatch]:
+    """Take the first batches that have one schema."""
+    count, schema = 1, batches[0].table.schema
+    while count < len(batches) and batches[count].table.schema.equals(schema):
         count += 1
-    taken, tables[:count] = tables[:count], []
-    return taken[0] if count == 1 else pa.concat_tables(taken)
+    taken, batches[:count] = batches[:count], []
+    return taken
+
+
+def _join(batches: list[RowBatch]) -> pa.Table:
+    tables = [batch.table for batch in batches]
+    return tables[0] if len(tables) == 1 else pa.concat_tables(tables)

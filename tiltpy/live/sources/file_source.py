@@ -69,8 +69,9 @@ class FileSource(WaitingSource):
     def _number(self, tables: Iterator[pa.Table]) -> Iterator[Batch]:
         rows = self._skip()
         for table in tables:
-            rows += table.num_rows
-            yield Batch(table, RowPosition(rows=rows))
+            first, rows = rows, rows + table.num_rows
+            position, origin = RowPosition(rows=rows), str(self._path)
+            yield Batch(table, position, origin=origin, first=first)
             if self.stopped.is_set():
                 return
 
@@ -127,7 +128,7 @@ class FileSource(WaitingSource):
                     content = file.read(PIECE)
                     table = pieces.feed(content) if content else pieces.finish()
                     if table is not None and table.num_rows:
-                        yield Batch(table, pieces.position())
+                        yield Batch(table, pieces.position(), origin=pieces.origin)
                     if not content:
                         return
         except (OSError, pa.ArrowException) as error:

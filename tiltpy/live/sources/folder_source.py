@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -164,7 +165,7 @@ class FolderSource(WaitingSource):
         for batch in file:
             position["inside"] = batch.position
             position["types"] = batch.position.get("types", position["types"])
-            yield Batch(batch.frame, FolderFilePosition(**position))
+            yield replace(batch, position=FolderFilePosition(**position))
 
     def __repr__(self) -> str:
         return f"<source {self._folder}/{self._pattern}>"

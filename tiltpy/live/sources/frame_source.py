@@ -1,6 +1,7 @@
 """Frames of the caller's, from an iterator or an async iterator."""
 
 from collections.abc import AsyncIterable, Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from tiltpy.errors import TiltError
@@ -26,7 +27,7 @@ class FrameSource(WaitingSource):
         for number, item in enumerate(_draw(self._frames), 1):
             if number > skipped:
                 batch = item if isinstance(item, Batch) else Batch(item, number)
-                yield Batch(batch.frame, number, batch.promise)
+                yield replace(batch, position=number, origin=f"frame {number}")
             if self.stopped.is_set():
                 return
 

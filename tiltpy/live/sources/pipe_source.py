@@ -69,7 +69,8 @@ class PipeSource(WaitingSource):
             skip -= table.num_rows - rows.num_rows
             total += rows.num_rows
             if rows.num_rows:
-                yield Batch(rows, PipePosition(rows=total))
+                position, first = PipePosition(rows=total), total - rows.num_rows
+                yield Batch(rows, position, origin=self._name, first=first)
             if self.stopped.is_set():
                 return
 

@@ -71,7 +71,8 @@ class ReplaySource(WaitingSource):
                     if whole
                     else ReplayPosition(inside=inside, rows=last)
                 )
-                yield Batch(table.slice(first, last - first), position)
+                rows, begin = table.slice(first, last - first), batch.first + first
+                yield Batch(rows, position, origin=batch.origin, first=begin)
                 if self.stopped.is_set():
                     return
             inside, skip = batch.position, max(0, skip - table.num_rows)

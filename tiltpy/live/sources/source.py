@@ -17,12 +17,15 @@ class Batch:
     """Rows that came together, and the position of their source behind them.
 
     `frame` is anything with the Arrow PyCapsule interface, or None where there is only
-    a `promise`: no row that comes later starts before it.
+    a `promise`: no row that comes later starts before it. Errors call the first row
+    number `first` of an `origin`, like a file.
     """
 
     frame: object | None
     position: Position
     promise: Moment | None = None
+    origin: str = ""
+    first: int = 0
 
 
 @runtime_checkable

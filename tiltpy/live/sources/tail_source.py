@@ -91,7 +91,7 @@ class TailSource(WaitingSource):
             else:
                 table = pieces.finish()
             if table is not None and table.num_rows:
-                yield Batch(table, pieces.position())
+                yield Batch(table, pieces.position(), origin=pieces.origin)
             if not content:
                 return
 

@@ -68,6 +68,8 @@ class TextPieces:
         self._offset = self._lines = 0
         self._last = self._rest = self._header = b""
         self._types = types
+        self.origin = form.name
+        """Where the rows of the last table come from."""
 
     def resume(self, position: TextPosition, last: bytes, header: bytes) -> None:
         """Go on behind a position; `last` are the bytes before it."""
@@ -100,13 +102,16 @@ class TextPieces:
         if not text:
             return None
         before, rows = self._lines, text
+        lines = self._lines
         if self._form.delimiter is not None:
             if not self._header:
                 end = find_first_row(text, self._form.delimiter) or len(text)
                 self._header, rows = text[:end], text[end:]
                 before += self._header.count(b"\n")
+                lines = before
             before -= self._header.count(b"\n")
-        table = None
+        table, name = None, self._form.name
+        self.origin = f"{name} behind line {lines}" if lines else name
         if rows.strip():
             table = self._read_table(self._header + rows, before)
         self._offset += len(text)
