@@ -149,8 +149,8 @@ class Update(Mapping[str, OutputUpdate]):
         """The late rows of inputs with `late="side"`, a pyarrow table for each.
 
         It is empty where none were late, and absent before the input had a frame.
-        Besides their columns they have `row`, the number of the row among all that the
-        input was given, and `late_by`, in ticks.
+        Besides the columns of the first frame they have `row`, the number of the row
+        among all that the input was given, and `late_by`, in ticks.
         """
         late = {**self._engine.no_late_rows(), **self._step.late}
         return {name: rows.table() for name, rows in late.items()}

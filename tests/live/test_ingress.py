@@ -112,6 +112,24 @@ def test_adjusted_rows_start_where_the_input_is_complete() -> None:
     assert finals == [[1], [3]]
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        pa.array(["a", "b"], pa.string_view()),
+        pa.array(["a", "b"]).dictionary_encode(),
+        pa.array([[1], [2]]),
+    ],
+    ids=lambda array: str(array.type),
+)
+def test_late_rows_have_the_columns_of_the_first_frame(other: pa.Array) -> None:
+    live = tilt.parse(COUNTS).live(x=tilt.ingress(late="side", column="x"))
+    wide = rows(1, 20).append_column("other", other)
+    frames = [wide, wide, wide.append_column("more", other), rows(3, 4)]
+    late = [live.push(x=frame).late["x"] for frame in frames]
+    first = other[0].as_py()
+    assert pa.concat_tables(late)["other"].to_pylist() == [first, first, None, None]
+
+
 def test_views_of_strings_may_come_late_and_out_of_order() -> None:
     """Arrow does not move their rows: they are cast first."""
     query = tilt.parse(

@@ -169,9 +169,8 @@ class LiveEngine:
 
     def no_late_rows(self) -> dict[str, LateRows]:
         """Make the late rows of inputs that give theirs back, where there are none."""
-        none = np.empty(0, np.int64)
         return {
-            name: LateRows(source.reader.pushed.empty_table(), none, none)
+            name: LateRows.none(source.reader.pushed)
             for name, source in self.sources.items()
             if source.options.late == "side" and source.is_settled
         }

@@ -5,6 +5,7 @@ when the row is read. That time follows the rows in order of arrival, so that ba
 never decide which rows are late.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -22,15 +23,23 @@ from tiltpy.types import MAX_TIME, Unit
 
 BEGINNING = -MAX_TIME
 """Through when an input is complete of which nothing is known."""
+NO_COLUMNS = pa.Table.from_arrays([], names=[])
+"""The late rows that nobody wants."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LateRows:
-    """Late rows: their columns as they were pushed, row numbers, and ticks of delay."""
+    """Late rows: the columns of the first frame, row numbers, and ticks of delay."""
 
     rows: pa.Table
     numbers: I64Array
     ticks: I64Array
+
+    @staticmethod
+    def none(schema: pa.Schema) -> "LateRows":
+        """Make no late rows, with the columns of a schema."""
+        nothing = np.empty(0, np.int64)
+        return LateRows(pa.Table.from_batches([], schema), nothing, nothing)
 
     def table(self) -> pa.Table:
         """Make a table with the columns `row` and `late_by` behind the others."""
@@ -141,7 +150,7 @@ class LatenessRule:
 
     def sort_out(
         self,
-        table: pa.Table,
+        take: Callable[[I64Array], pa.Table],
         ticks: list[I64Array],
         mask: BoolArray,
         bounds: I64Array,
@@ -149,7 +158,8 @@ class LatenessRule:
     ) -> tuple[LateRows | None, BoolArray | None, list[I64Array]]:
         """Deal with the late rows of a table, which a mask marks.
 
-        Returns them if they are left out, which rows are accepted, and their ticks.
+        `take` takes rows of it by their numbers. Returns late rows that are left out,
+        which rows are accepted, and their ticks.
         """
         places = np.flatnonzero(mask)
         delays = bounds[places] - (ticks[0][places] - self._before)
@@ -173,8 +183,8 @@ class LatenessRule:
                     return None, None, moved
                 some = moved[0] < moved[1]
                 return None, some, moved
-            case "drop" | "side":
-                rows = table.take(plain_array(places))
+            case "drop" | "side" as way:
+                rows = take(places) if way == "side" else NO_COLUMNS
                 return LateRows(rows, places + first, delays), ~mask, ticks
 
     def _show(self, stamp: int) -> str:

@@ -21,11 +21,19 @@ from tiltpy.runtime.arrivals.ingress_options import IngressOptions
 from tiltpy.runtime.arrivals.lateness import LatenessRule, LateRows
 from tiltpy.runtime.arrivals.plain_rows import PlainColumns, PlainRows, join_plain
 from tiltpy.runtime.arrivals.waiting_rows import TimedRows, list_plain
-from tiltpy.runtime.arrow.movable_rows import is_movable, movable_schema, movable_table
+from tiltpy.runtime.arrow.movable_rows import (
+    is_movable,
+    movable_schema,
+    movable_table,
+    take_checked,
+)
 from tiltpy.runtime.arrow.read_frame import flat_column, read_frame
 from tiltpy.runtime.arrow.select_columns import Choice, choose_columns
 from tiltpy.runtime.arrow.timestamps import PLAIN_TICKS, StampType
-from tiltpy.runtime.arrow.validation import check_table_column, group_paths
+from tiltpy.runtime.arrow.validation import (
+    check_table_column,
+    group_paths,
+)
 from tiltpy.runtime.ingest.binding import InputBinding, complete_input
 from tiltpy.runtime.ingest.event_times import lay_out_events, read_times
 from tiltpy.runtime.ingest.payload import read_payload
@@ -90,8 +98,8 @@ class ArrivalReader:
         self.options = options
         self.declared = complete_input(declared, binding)
         self.unit = unit
-        self.pushed = schema
-        """The columns of the first frame, those that the query does not read, too."""
+        self.pushed = movable_schema(schema)
+        """The columns of late rows: those of the first frame, read or not."""
         self.choice: Choice = choose_columns(self.declared, binding.column, schema)
         self.schema = pa.schema([schema.field(name) for name in self.choice.columns])
         self.movable = movable_schema(self.schema)
@@ -187,7 +195,7 @@ class ArrivalReader:
             arrival = self._write(table, complete, greatest, store)
             if arrival is not None:
                 return arrival
-        read, rule = self._read_rows(table), self._lateness
+        read, rule, whole = self._read_rows(table), self._lateness, table
         steps, table = read.steps, read.table
         starts, ticks, count = read.starts, read.ticks, table.num_rows
         bounds, complete, most = rule.follow(starts, steps, complete, greatest)
@@ -196,7 +204,15 @@ class ArrivalReader:
             rows = TimedRows(starts, source, 0, steps)
             return Arrival(rows, None, complete, most, count)
         mask = starts < bounds
-        late, accepted, ticks = rule.sort_out(table, ticks, mask, bounds, first)
+        late, accepted, ticks = rule.sort_out(
+            lambda rows: take_checked(
+                self.declared.name, whole, plain_array(rows), self._whole_schema
+            ),
+            ticks,
+            mask,
+            bounds,
+            first,
+        )
         starts = ticks[0] - self.before
         source = self._rows_of(ticks, table)
         if accepted is not None:

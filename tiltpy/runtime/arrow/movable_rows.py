@@ -3,7 +3,7 @@
 import pyarrow as pa
 
 from tiltpy.runtime.arrow.decode import decode, without_run_ends
-from tiltpy.runtime.arrow.validation import broken_error, check_array
+from tiltpy.runtime.arrow.validation import broken_error, check_array, check_column
 
 _OF_VIEWS = {
     pa.string_view().id: pa.large_string(),
@@ -60,6 +60,39 @@ def movable_table(input: str, table: pa.Table, schema: pa.Schema) -> pa.Table:
             raise broken_error(error, input, (field.name,)) from error
         columns.append(pa.chunked_array(chunks, field.type))
     return pa.Table.from_arrays(columns, schema=schema)
+
+
+def take_checked(
+    input: str, table: pa.Table, rows: pa.Array, schema: pa.Schema
+) -> pa.Table:
+    """Take rows of a table with the columns of a schema, in their movable types.
+
+    A column is null where the table has none of that name and type. Nothing need have
+    been checked before.
+    """
+    columns = []
+    for number, field in enumerate(schema):
+        movable = movable_schema(pa.schema([field]))
+        column = _find_column(table, field, number)
+        if column is None:
+            absent = pa.nulls(len(rows), movable.types[0])
+            columns.append(pa.chunked_array([absent]))
+            continue
+        check_column(input, column, [(field.name,)])
+        one = pa.Table.from_arrays([column], [field.name])
+        columns.append(movable_table(input, one, movable).column(0).take(rows))
+    return pa.Table.from_arrays(columns, schema=movable_schema(schema))
+
+
+def _find_column(
+    table: pa.Table, field: pa.Field, number: int
+) -> pa.ChunkedArray | None:
+    """Find a column by its name, and by its number where several have the name."""
+    places = table.schema.get_all_field_indices(field.name)
+    places = [number] if number in places else places
+    columns = [table.column(place) for place in places]
+    alike = [column for column in columns if column.type == field.type]
+    return alike[0] if len(alike) == 1 else None
 
 
 def _movable_array(array: pa.Array, kind: pa.DataType) -> pa.Array:
