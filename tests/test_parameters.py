@@ -1,6 +1,7 @@
 """Parameters in Python, and their values at a run."""
 
 from datetime import UTC, date, datetime, timedelta
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -210,3 +211,23 @@ def test_no_name_of_a_part_hides_one() -> None:
     struct: Any = {"a": tilt.f64}
     with pytest.raises(tilt.QueryError, match="a parameter is a scalar, no struct"):
         tilt.param("p", struct, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("declared", "value", "message"),
+    [
+        ("time", "2026-02-30", "expected a time, like .*, found '2026-02-30'"),
+        ("time", "2026-01-01T25:00", "expected a time, like .*T25:00'"),
+        ("time", "", "expected a time, like '2026-03-01 08:00', found ''"),
+        ("time", 'time("2026-02-30")', '"2026-02-30" is not a time'),
+        ("duration", "1e99s", "expected a duration, like '30s', found '1e99s'"),
+        ("f64", Fraction(10**400), "parameter 'p': 10+ is beyond the range of f64"),
+    ],
+)
+def test_values_that_are_no_literals(
+    declared: str, value: object, message: str
+) -> None:
+    zero = {"time": 'time("2026-01-01")', "duration": "1s", "f64": "1.0"}[declared]
+    text = f"param p : {declared} = {zero}\ninput x : f64 point\n~o[t] = ~x[t]"
+    with pytest.raises(tilt.TiltError, match=message):
+        tilt.parse(text, params={"p": value})

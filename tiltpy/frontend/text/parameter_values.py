@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 
 from tiltpy.argument_checks import check_argument
-from tiltpy.errors import ArgumentError, TiltError
+from tiltpy.errors import ArgumentError, QueryError, TiltError
 from tiltpy.frontend.surface import syntax
 from tiltpy.frontend.surface.durations import (
     from_timedelta,
@@ -51,11 +51,7 @@ def read_values(
     read = {name: _read_value(declared[name], value) for name, value in given.items()}
     for name, expr in read.items():
         if isinstance(expr, syntax.Name) and expr.text not in declared:
-            kind = declared[name].type.text
-            expected = EXPECTED.get(kind, kind)
-            raise TiltError(
-                f"parameter '{name}': expected {expected}, found '{expr.text}'"
-            )
+            raise _other_kind_error(declared[name], expr.text)
     return read
 
 
@@ -73,6 +69,13 @@ def _unknown_parameter_error(name: object, known: Sequence[str]) -> TiltError:
     )
 
 
+def _other_kind_error(param: syntax.Param, text: str) -> TiltError:
+    expected = EXPECTED.get(param.type.text, param.type.text)
+    return TiltError(
+        f"parameter '{param.name.text}': expected {expected}, found '{text}'"
+    )
+
+
 def _read_value(param: syntax.Param, value: object) -> syntax.Expr:
     name, span = param.name.text, param.name.span
     if isinstance(value, str):
@@ -85,7 +88,11 @@ def _read_value(param: syntax.Param, value: object) -> syntax.Expr:
         case Integral():
             return syntax.Number(int(value), span)
         case Real():
-            return syntax.Number(float(value), span)
+            try:
+                return syntax.Number(float(value), span)
+            except OverflowError:
+                message = f"parameter '{name}': {value} is beyond the range of f64"
+                raise TiltError(message) from None
         case date() | np.datetime64():
             instant = _read_time(name, partial(nanoseconds_of, value))
             return syntax.Moment(instant, span)
@@ -103,7 +110,14 @@ def _read_text(text: str, source: Source, param: syntax.Param) -> syntax.Expr:
         return syntax.Text(text, span)
     if (nanoseconds := parse_stamp(text)) is not None:
         return syntax.Moment(nanoseconds, span)
-    return parse_duration(text, span) if is_duration(text) else read_expression(source)
+    if is_duration(text):
+        return parse_duration(text, span)
+    try:
+        return read_expression(source)
+    except QueryError:
+        if param.type.text not in EXPECTED or "(" in text:
+            raise
+        raise _other_kind_error(param, text) from None
 
 
 def _read_time(name: str, read: Callable[[], T]) -> T:
