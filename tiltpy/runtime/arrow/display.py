@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from tiltpy import html
+from tiltpy.runtime.arrow.time_texts import write_times
 from tiltpy.types import NANOSECONDS, format_duration
 from tiltpy.visible import escape_text
 
@@ -51,9 +52,12 @@ def _format_array(array: pa.Array) -> list[str]:
         counts = array.cast(pa.int64()).to_pylist()
         return [PHI if n is None else format_duration(n * tick) for n in counts]
     # as Arrow writes them: Python's datetime has neither nanoseconds nor far years
-    return [
-        PHI if text is None else text for text in array.cast(pa.string()).to_pylist()
-    ]
+    return [PHI if text is None else text for text in _write_values(array).to_pylist()]
+
+
+def _write_values(array: pa.Array) -> pa.Array:
+    is_time = pt.is_timestamp(array.type) or pt.is_date(array.type)
+    return write_times(array) if is_time else array.cast(pa.string())
 
 
 def _format_structs(array: pa.Array) -> list[str]:

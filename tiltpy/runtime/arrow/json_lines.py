@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from tiltpy import arrow_functions as pc
 from tiltpy.runtime.arrow.duration_texts import format_durations
+from tiltpy.runtime.arrow.time_texts import check_texts
 
 _ROWS = 1 << 14
 """Rows that are formatted at once."""
@@ -68,6 +69,8 @@ def _format_values(column: pa.Array) -> pa.Array:
 
 def _quote_times(column: pa.Array) -> pa.Array:
     """Write times in ISO 8601, with a T and the zone's offset at that time."""
+    if pa.types.is_timestamp(column.type) or pa.types.is_date(column.type):
+        check_texts(column)
     texts = pc.replace_substring(column.cast(pa.string()), " ", "T")
     offset = r"([+-]\d\d)(\d\d)$"
     if pa.types.is_timestamp(column.type) and column.type.tz is not None:

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from tiltpy.runtime.arrow.duration_texts import format_durations
 from tiltpy.runtime.arrow.formats import DELIMITERS, FileFormat
+from tiltpy.runtime.arrow.time_texts import check_texts
 
 TIMES = ("start", "end")
 """The columns of a result's times."""
@@ -35,6 +36,11 @@ class _FlatWriter:
             for number, field in enumerate(fields)
             if pa.types.is_duration(field.type)
         ]
+        self._times = [
+            number
+            for number, field in enumerate(fields)
+            if pa.types.is_timestamp(field.type) or pa.types.is_date(field.type)
+        ]
         for number in self._durations:
             fields[number] = fields[number].with_type(pa.string())
         options = pc.WriteOptions(delimiter=delimiter)
@@ -44,6 +50,9 @@ class _FlatWriter:
 
     def write_table(self, table: pa.Table) -> None:
         table = table.flatten()
+        for number in self._times:
+            for times in table.column(number).chunks:
+                check_texts(times)
         for number in self._durations:
             texts = [*map(format_durations, table.column(number).chunks)]
             column = pa.chunked_array(texts, pa.string())
