@@ -52,14 +52,27 @@ def movable_table(input: str, table: pa.Table, schema: pa.Schema) -> pa.Table:
     `schema` has its columns in their movable types. Fields of structs that nothing
     reads are checked here.
     """
+    if all(map(_moves, table.columns, schema.types)):
+        return table
     columns = []
     for field, column in zip(schema, table.columns, strict=True):
-        try:
-            chunks = [_movable_array(chunk, field.type) for chunk in column.chunks]
-        except (pa.ArrowException, OSError) as error:
-            raise broken_error(error, input, (field.name,)) from error
-        columns.append(pa.chunked_array(chunks, field.type))
+        if not _moves(column, field.type):
+            try:
+                chunks = [_movable_array(chunk, field.type) for chunk in column.chunks]
+            except (pa.ArrowException, OSError) as error:
+                raise broken_error(error, input, (field.name,)) from error
+            column = pa.chunked_array(chunks, field.type)  # noqa: PLW2901
+        columns.append(column)
     return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _moves(column: pa.ChunkedArray, kind: pa.DataType) -> bool:
+    """Tell whether Arrow can move a column as it is, whose movable type is known."""
+    if column.type != kind:
+        return False
+    if pa.types.is_dictionary(kind):
+        return not any(chunk.dictionary.null_count for chunk in column.chunks)
+    return not pa.types.is_struct(kind) or is_movable(kind)
 
 
 def take_checked(
@@ -116,7 +129,9 @@ def _movable_array(array: pa.Array, kind: pa.DataType) -> pa.Array:
     if values.null_count:
         codes, values = _split(decode(array).dictionary_encode())
     codes, values = codes.cast(_CODES), values.cast(kind.value_type)
-    return pa.DictionaryArray.from_arrays(codes, values, ordered=kind.ordered)
+    return pa.DictionaryArray.from_arrays(
+        codes, values, ordered=kind.ordered, safe=False
+    )
 
 
 def _split(array: pa.Array) -> tuple[pa.Array, pa.Array]:
