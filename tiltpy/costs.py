@@ -358,6 +358,9 @@ class Costs(_Thresholds):
     sorted_rows: int = 512
     """Rows of a window up to which its values are kept in order, and moved as rows come
     and leave, rather than counted by rank (median)."""
+    long_event_window: int = 64
+    """Ticks of the longest of several windows, from which on a scan of events that are
+    some ticks apart beats a visit to each tick (trading, points)."""
     event_rows: int = 2 * LANES
     """Rows before an event that vectors of events read of a window, at most: up to here
     that is cheaper than to keep its state (mean of 3 rows)."""
@@ -422,7 +425,8 @@ class Costs(_Thresholds):
     takes half the time or less (differences of samples, joins)."""
     ticks_apart: int = 3
     """Ticks to a row, on the average, from which on a visit to each row may take less
-    than one to each tick (z-score, contiguous)."""
+    than one to each tick (z-score, contiguous). Where a row has several windows it does
+    from twice as many on (trading, points)."""
     carried_vectors: int = 12
     """Vectors that a loop takes from one round to the next, beyond which statements
     that do not depend on one another have loops of their own (10 means of a struct)."""

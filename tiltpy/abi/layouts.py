@@ -37,6 +37,10 @@ class Layout:
         return f"{self.time.value}{points}{order}{nulls}{few}"
 
 
+FARTHEST = 2
+"""How far rows of an input are apart at most, in steps of some ticks."""
+
+
 @dataclass(frozen=True, slots=True)
 class SamplingGrid:
     """The sampling grid of an input, whose rows start at `phase + k * period`.
@@ -47,5 +51,5 @@ class SamplingGrid:
 
     period: int
     phase: int
-    apart: bool = False
-    """Whether there are some ticks to a row, on the average."""
+    apart: int = 0
+    """How far rows are apart on the average: 0 near, 1 some ticks, 2 twice as many."""

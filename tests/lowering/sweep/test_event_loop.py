@@ -155,18 +155,20 @@ POINTS = Layout(TimeLayout.INTERVALS, (False,), points=True)
 @pytest.mark.parametrize(
     ("body", "apart", "grid"),
     [
-        ("~o[t] = ~x[t] - sum(~x[t-500 : t])", True, False),
-        ("~o[t] = ~x[t] - sum(~x[t-500 : t])", False, True),
-        ("~o[t] = ~x[t] - sum(~x[t-20 : t])", True, False),
-        ("~o[t] = ~x[t] - sum(~x[t-20 : t])", False, True),
-        ("~o[t] = ~x[t] - sum(~x[t-50 : t])", True, False),
-        ("~o[t] = ~x[t] - first(~x[t-5 : t])", True, False),
-        ("~o[t] = ~x[t] - std(~x[t-20 : t])", True, False),
-        ("~o[t] = max(~x[t-500 : t])", True, False),
-        ("~o[t] = max(~x[t-50 : t])", True, True),
+        ("~o[t] = ~x[t] - sum(~x[t-500 : t])", 1, False),
+        ("~o[t] = ~x[t] - sum(~x[t-500 : t])", 0, True),
+        ("~o[t] = ~x[t] - sum(~x[t-20 : t])", 1, False),
+        ("~o[t] = ~x[t] - sum(~x[t-20 : t])", 0, True),
+        ("~o[t] = ~x[t] - sum(~x[t-50 : t])", 1, False),
+        ("~o[t] = ~x[t] - first(~x[t-5 : t])", 1, False),
+        ("~o[t] = ~x[t] - std(~x[t-20 : t])", 1, False),
+        ("~o[t] = ~x[t] - sum(~x[t-20 : t]) - max(~x[t-50 : t])", 1, True),
+        ("~o[t] = ~x[t] - sum(~x[t-20 : t]) - max(~x[t-50 : t])", 2, False),
+        ("~o[t] = max(~x[t-500 : t])", 1, False),
+        ("~o[t] = max(~x[t-50 : t])", 1, True),
     ],
 )
-def test_which_are_swept(body: str, *, apart: bool, grid: bool) -> None:
+def test_which_are_swept(body: str, apart: int, *, grid: bool) -> None:
     """Points that are some ticks apart, and windows that are long."""
     found = QueryKernels(
         parse(f"input x : f32\n{body}"), {"x": POINTS}, CompileOptions()

@@ -8,7 +8,7 @@ the rows just before are in its windows or not by their times.
 
 from collections.abc import Iterable, Mapping
 
-from tiltpy.abi.layouts import Layout, TimeLayout
+from tiltpy.abi.layouts import FARTHEST, Layout, TimeLayout
 from tiltpy.aggregates.built_in import aggregate_for
 from tiltpy.aggregates.central_moments import ORDERS
 from tiltpy.aggregates.user_defined import code_of
@@ -351,12 +351,12 @@ def prefers_events(
     layouts: Mapping[str, Layout],
     costs: Costs,
     *,
-    apart: bool,
+    apart: int,
 ) -> bool:
     """Decide whether an object is better made event by event than tick by tick.
 
-    Its windows are short, or it sees no more than the event before, or events are
-    `apart`: there are some ticks to each.
+    Its windows are short, or it sees no more than the event before. If events are some
+    ticks `apart` it may also have a single window or a long one, if twice as many any.
     """
     points, windows = references(definition)
     if definition.tdom.precision != 1 or uses_time(definition) or len(points) != 1:
@@ -369,13 +369,16 @@ def prefers_events(
         return False
     if not windows or layout.time is TimeLayout.SAMPLED:
         return False
-    if apart:
+    longest = max(window.end - window.start for window in windows)
+    if apart and (len(windows) == 1 or longest > costs.long_event_window):
+        return True
+    if apart == FARTHEST:
         return True
     folded = [w for w in windows if not _shows_row_before(definition, point, w)]
     depths = [depth(window, layout) for window in folded]
+    most = _most_rows(depths, costs) if apart else costs.dense_event_rows
     return all(
-        rows <= costs.dense_event_rows
-        and _folds_rows(definition, point, window, rows, costs)
+        rows <= most and _folds_rows(definition, point, window, rows, costs)
         for window, rows in zip(folded, depths, strict=True)
     )
 

@@ -5,7 +5,7 @@ The decision about a query as a whole; `vector_loops.py` decides about each loop
 
 from collections.abc import Iterator, Mapping
 
-from tiltpy.abi.layouts import Layout, SamplingGrid, TimeLayout
+from tiltpy.abi.layouts import FARTHEST, Layout, SamplingGrid, TimeLayout
 from tiltpy.costs import Costs
 from tiltpy.emit.axes import Axis, common_low
 from tiltpy.emit.references import (
@@ -46,7 +46,7 @@ def plan_vector(
     axes = {n: Axis(grid.period, grid.phase) for n, grid in sampling_grids.items()}
     axes |= {d.name: Axis.of(d.tdom) for d in query.definitions}
     geometry = CellGeometry(query, layouts, axes, low, costs.slow_cells)
-    apart = all(grid.apart for grid in sampling_grids.values())
+    apart = min((grid.apart for grid in sampling_grids.values()), default=FARTHEST)
     refusals = (
         _refuse_domains(geometry),
         _refuse_reductions(query),
@@ -91,11 +91,11 @@ def _refuse_reductions(query: Query) -> Refusal | None:
 
 
 def _refuse_visits(
-    geometry: CellGeometry, costs: Costs, *, apart: bool
+    geometry: CellGeometry, costs: Costs, *, apart: int
 ) -> Refusal | None:
     """Refuse rows that a sweep visits less often than a vector kernel their cells.
 
-    `apart`: there are some ticks to a row, on the average.
+    `apart`: how far rows are apart on the average, as of sampling grids.
     """
     sparse = next(_sparse(geometry, costs), None)
     if sparse is not None:
@@ -134,7 +134,7 @@ def _maps_rows(geometry: CellGeometry, definition: TemporalExpr) -> bool:
 
 
 def _prefers_rows(
-    geometry: CellGeometry, definition: TemporalExpr, costs: Costs, *, apart: bool
+    geometry: CellGeometry, definition: TemporalExpr, costs: Costs, *, apart: int
 ) -> bool:
     """Decide whether a definition is better made of rows as they lie than of cells."""
     points, windows = geometry.references[definition.name]
@@ -147,7 +147,8 @@ def _prefers_rows(
         if all(_folds(definition, w, layouts, costs) for w in windows):
             return True
         hops = definition.tdom.precision > 1 and not points
-        return apart and hops and all(_are_events(layouts, w.object) for w in windows)
+        events = all(_are_events(layouts, window.object) for window in windows)
+        return bool(apart) and hops and events
     merged = all(isinstance(cut, CutPoint) for cut in definition.cuts)
     return (
         definition.tdom.precision == 1
@@ -171,7 +172,7 @@ def _folds(
     return layout is not None and tumbling_fold(reader, window, layout, costs) is None
 
 
-def _merges(geometry: CellGeometry, name: str, costs: Costs, *, apart: bool) -> bool:
+def _merges(geometry: CellGeometry, name: str, costs: Costs, *, apart: int) -> bool:
     """Decide whether a merge has fewer steps: not over a row at nearly every tick."""
     layout = geometry.layouts.get(name)
     if layout is None:
@@ -180,7 +181,7 @@ def _merges(geometry: CellGeometry, name: str, costs: Costs, *, apart: bool) -> 
         return False
     if geometry.sampled(name):
         return geometry.axes[name].period >= costs.merged_cells
-    return apart or not layout.points
+    return bool(apart) or not layout.points
 
 
 def _refuse_sizes(plan: VectorPlan) -> Refusal | None:

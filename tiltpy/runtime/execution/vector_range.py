@@ -7,7 +7,7 @@ all its samples must exist, and its outputs must own just the cells of the range
 from collections.abc import Mapping
 from dataclasses import replace
 
-from tiltpy.abi.layouts import SamplingGrid, TimeLayout
+from tiltpy.abi.layouts import FARTHEST, SamplingGrid, TimeLayout
 from tiltpy.abi.signature import AlignedRange, Loop, Signature
 from tiltpy.abi.slots import SlotKind
 from tiltpy.costs import Costs
@@ -15,7 +15,7 @@ from tiltpy.lean_dataclass import dataclass
 from tiltpy.plan.run_plan import VectorFacts
 from tiltpy.runtime.arrays.dtypes import BoolArray, Times
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
-from tiltpy.runtime.execution.call_numbers import N
+from tiltpy.runtime.execution.call_numbers import N, least
 from tiltpy.runtime.execution.dense_output import DenseOutput, whole_vectors
 from tiltpy.runtime.execution.kernel import Kernel
 from tiltpy.runtime.execution.time_domain import Domain
@@ -40,6 +40,11 @@ def last_seam(aligned: AlignedRange, times: N) -> N:
     return times - (times - aligned.phase) % aligned.step
 
 
+def find_spacing(ticks: N, rows: N, costs: Costs) -> N:
+    """Find how far rows are apart on the average, as a sampling grid has it."""
+    return least(ticks // (costs.ticks_apart * rows), FARTHEST)
+
+
 def find_sampling_grid(buffer: SnapshotBuffer, costs: Costs) -> SamplingGrid | None:
     """Find how a vector kernel takes an input's rows; None where it cannot."""
     bounds = buffer.bounds()
@@ -52,7 +57,7 @@ def find_sampling_grid(buffer: SnapshotBuffer, costs: Costs) -> SamplingGrid | N
             ticks = bounds[1] - bounds[0]
             if ticks > costs.cells_per_row * buffer.n:
                 return None
-            return SamplingGrid(1, 0, apart=ticks >= costs.ticks_apart * buffer.n)
+            return SamplingGrid(1, 0, apart=find_spacing(ticks, buffer.n, costs))
         case _:
             return None
 

@@ -22,6 +22,7 @@ from tiltpy.runtime.execution.key_domains import Domains, RowsByKey
 from tiltpy.runtime.execution.vector_range import (
     FIRST_TIME,
     find_sampling_grid,
+    find_spacing,
     first_low,
     has_covered,
     last_high,
@@ -119,7 +120,7 @@ def _most(
         case TimeLayout.CONTIGUOUS | TimeLayout.INTERVALS:
             ticks = groups.lasts // 2 - groups.firsts // 2
             there &= 2 * ticks < costs.cells_per_row * counts
-            which = (2 * ticks >= costs.ticks_apart * counts).astype(np.int64)
+            which = find_spacing(2 * ticks, np.maximum(counts, 1), costs)
         case _:
             return None
     if not there.any():
@@ -129,7 +130,7 @@ def _most(
     there &= which == most
     if buffer.layout is TimeLayout.SAMPLED:
         return SamplingGrid(buffer.period, most)
-    return SamplingGrid(1, 0, apart=bool(most))
+    return SamplingGrid(1, 0, apart=most)
 
 
 def _time_ranges(
