@@ -356,7 +356,8 @@ def prefers_events(
     """Decide whether an object is better made event by event than tick by tick.
 
     Its windows are short, or it sees no more than the event before. If events are some
-    ticks `apart` it may also have a single window or a long one, if twice as many any.
+    ticks `apart` it may also have a single window, a long one, or moments; if twice as
+    many, any.
     """
     points, windows = references(definition)
     if definition.tdom.precision != 1 or uses_time(definition) or len(points) != 1:
@@ -370,9 +371,9 @@ def prefers_events(
     if not windows or layout.time is TimeLayout.SAMPLED:
         return False
     longest = max(window.end - window.start for window in windows)
-    if apart and (len(windows) == 1 or longest > costs.long_event_window):
-        return True
-    if apart == FARTHEST:
+    moments = any(node.reduction in ORDERS for node in reductions(definition))
+    dear = moments or len(windows) == 1 or longest > costs.long_event_window
+    if apart == FARTHEST or (apart and dear):
         return True
     folded = [w for w in windows if not _shows_row_before(definition, point, w)]
     depths = [depth(window, layout) for window in folded]

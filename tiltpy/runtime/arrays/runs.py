@@ -1,10 +1,9 @@
 """Runs of rows: some successive rows of an array each, copied behind one another."""
 
-from functools import cached_property
-
 import numpy as np
 from numpy.typing import NDArray
 
+from tiltpy.forks import cached_property
 from tiltpy.routines.catalogue import COPY_RUNS, SPARE
 from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.pool import allocate
