@@ -1,5 +1,7 @@
 """Golden loop IR of vector kernels: a small one for each shape and form."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests import GOLDEN
@@ -59,6 +61,7 @@ def lowered(
     layouts = {"m": layout}
     _, query = optimize(specialise(parse(text), layouts), frozenset())[-1]
     grids = {"m": SamplingGrid(period, 0)}
+    costs = replace(costs, merged_cells=period + 1)  # else a merge of rows serves
     plan = plan_vector(query, layouts, grids, costs)
     return plan if isinstance(plan, Refusal) else lower_vector(plan)
 
@@ -66,8 +69,7 @@ def lowered(
 @pytest.mark.parametrize("name", CASES)
 def test_vector_kernels(name: str, *, update_golden: bool) -> None:
     text, layout, period, shape = CASES[name]
-    costs = Costs(merged_cells=period + 1)  # else a merge of rows serves
-    plan = lowered(text, layout, period, costs)
+    plan = lowered(text, layout, period)
     assert isinstance(plan, LoweredKernel)
     assert plan.signature.loops[-1].shape is shape
     path = GOLDEN / "loops" / f"grid_{name}.txt"

@@ -83,7 +83,10 @@ class BatchSource:
         self._schema = movable_schema(read)
         self._plain = all(map(pa.types.is_primitive, read.types))
         if not all(map(is_movable, read.types)):
-            batches = map(self._make_movable, batches)
+            # Not by a method of this source: its queue would refer to it.
+            batches = map(
+                partial(_make_movable, declared.name, self.paths, self._schema), batches
+            )
         # Not of its schema, for which pyarrow would import pandas.
         columns = [pa.nulls(0, plain_type(kind)) for kind in read.types]
         empty = pa.table(columns, names=self.used)
@@ -114,13 +117,6 @@ class BatchSource:
             waiting, self._waiting = self._waiting, []
             return [self._read(waiting, join_batches(waiting), None)]
         return self._read_fresh(fresh)
-
-    def _make_movable(self, batch: RowBatch) -> RowBatch:
-        """Decode what Arrow cannot join of a batch, whose columns are checked first."""
-        check_columns(self.declared.name, batch.table, self.paths)
-        table = batch.table.select(self.used)
-        table = movable_table(self.declared.name, table, self._schema)
-        return RowBatch(table, batch.source, batch.first)
 
     def _copy_or_share(
         self, fresh: list[RowBatch], plain: PlainBatches, held: GrowingRows
@@ -357,3 +353,12 @@ def _run_at_end(raw: NDArray[np.integer]) -> int:
         if first == 0:
             return 0
         step *= 8
+
+
+def _make_movable(
+    input: str, paths: Sequence[tuple[str, ...]], schema: pa.Schema, batch: RowBatch
+) -> RowBatch:
+    """Decode what Arrow cannot join of a batch, whose columns are checked first."""
+    check_columns(input, batch.table, paths)
+    table = movable_table(input, batch.table.select(schema.names), schema)
+    return RowBatch(table, batch.source, batch.first)
