@@ -38,7 +38,7 @@ class Layout:
 
 
 FARTHEST = 2
-"""How far rows of an input are apart at most, in steps of some ticks."""
+"""The largest `apart` of a sampling grid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,4 +52,4 @@ class SamplingGrid:
     period: int
     phase: int
     apart: int = 0
-    """How far rows are apart on the average: 0 near, 1 some ticks, 2 twice as many."""
+    """The mean distance of rows: 0 below `ticks_apart`, 1 up to twice that, else 2."""

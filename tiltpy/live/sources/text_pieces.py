@@ -69,7 +69,7 @@ class TextPieces:
         self._last = self._rest = self._header = b""
         self._types = types
         self.origin = form.name
-        """Where the rows of the last table come from."""
+        """The name of the text of the last table's rows, and the line before them."""
 
     def resume(self, position: TextPosition, last: bytes, header: bytes) -> None:
         """Go on behind a position; `last` are the bytes before it."""

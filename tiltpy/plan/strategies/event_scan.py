@@ -346,6 +346,12 @@ def depth(window: Window, layout: Layout) -> int:
     return ticks if layout.together is None else min(ticks, layout.together - 1)
 
 
+def are_events(layout: Layout) -> bool:
+    """Decide whether rows are points without nulls, at times that they store."""
+    stored = layout.time is not TimeLayout.SAMPLED
+    return layout.points and stored and not any(layout.nullable)
+
+
 def prefers_events(
     definition: TemporalExpr,
     layouts: Mapping[str, Layout],
@@ -364,11 +370,11 @@ def prefers_events(
         return False
     (point,) = points
     layout = layouts.get(point.object)
-    if layout is None or not layout.points or any(layout.nullable):
+    if layout is None or not are_events(layout):
         return False
     if point not in definition.cuts or point not in strict_points(definition):
         return False
-    if not windows or layout.time is TimeLayout.SAMPLED:
+    if not windows:
         return False
     longest = max(window.end - window.start for window in windows)
     moments = any(node.reduction in ORDERS for node in reductions(definition))

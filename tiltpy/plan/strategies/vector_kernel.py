@@ -5,7 +5,7 @@ The decision about a query as a whole; `vector_loops.py` decides about each loop
 
 from collections.abc import Iterator, Mapping
 
-from tiltpy.abi.layouts import FARTHEST, Layout, SamplingGrid, TimeLayout
+from tiltpy.abi.layouts import FARTHEST, Layout, SamplingGrid
 from tiltpy.costs import Costs
 from tiltpy.emit.axes import Axis, common_low
 from tiltpy.emit.references import (
@@ -16,7 +16,7 @@ from tiltpy.ir.nodes import CutPoint, Query, TemporalExpr, Window
 from tiltpy.plan.cell_geometry import CellGeometry
 from tiltpy.plan.nodes import Refusal
 from tiltpy.plan.strategies.edge_scan import prefers_edges
-from tiltpy.plan.strategies.event_scan import prefers_events
+from tiltpy.plan.strategies.event_scan import are_events, prefers_events
 from tiltpy.plan.strategies.tumbling_fold import tumbling_fold
 from tiltpy.plan.strategies.vector_loops import refuse_loops
 from tiltpy.plan.vector_plan import VectorPlan
@@ -147,7 +147,8 @@ def _prefers_rows(
         if all(_folds(definition, w, layouts, costs) for w in windows):
             return True
         hops = definition.tdom.precision > 1 and not points
-        events = all(_are_events(layouts, window.object) for window in windows)
+        read = [layouts.get(window.object) for window in windows]
+        events = all(each is not None and are_events(each) for each in read)
         return bool(apart) and hops and events
     merged = all(isinstance(cut, CutPoint) for cut in definition.cuts)
     return (
@@ -155,14 +156,6 @@ def _prefers_rows(
         and merged
         and all(_merges(geometry, p.object, costs, apart=apart) for p in points)
     )
-
-
-def _are_events(layouts: Mapping[str, Layout], name: str) -> bool:
-    """Decide whether rows are points that no sample's place tells."""
-    layout = layouts.get(name)
-    if layout is None or layout.time is TimeLayout.SAMPLED:
-        return False
-    return layout.points and not any(layout.nullable)
 
 
 def _folds(
