@@ -163,8 +163,6 @@ class KeyCosts(_Thresholds):
     mean_few_rows: int = 6
     """Rows of each key of such a range on the average, at most: to fold ten rows anew
     takes three times as long as to insert one and evict one (mean by 100,000 keys)."""
-    few_batches: int = 4
-    """Batches of keys of few rows that share a call, however many workers there are."""
     joined_batches: int = 8
     """Batches that share a call, at most: to prepare one takes half a millisecond, as
     the caches then hold other things (sessions, session start by key)."""

@@ -227,16 +227,6 @@ def test_batches_of_concatenated_keys_are_joined(
     assert found == [KeyRange(*each) for each in ranges]
 
 
-def test_ranges_of_few_rows_have_as_many_whatever_the_workers() -> None:
-    rows = [1] * 50 + [4] * 6 + [1] * 10
-    offsets = offsets_of(np.array(rows, np.int64))
-    costs, starts = replace(BATCHES, few_rows=3), LoopStarts(1, 2)
-    for joined in (1, 2, 4):
-        found = list(plan_key_ranges(offsets, np.diff(offsets), starts, costs, joined))
-        few = [(each.first, each.stop) for each in found if each.few]
-        assert few == [(0, 40), (40, 50), (62, 66)]
-
-
 def test_ranges_of_few_rows_have_few_on_the_average() -> None:
     offsets = offsets_of(np.array([1] * 9 + [2] * 10 + [1] * 10, np.int64))
     costs = replace(BATCHES, few_rows=2, mean_few_rows=1)

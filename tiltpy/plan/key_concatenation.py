@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from math import lcm
 
 from tiltpy.abi.signature import Signature
+from tiltpy.emit.builder import block_ticks
 from tiltpy.ir.cuts import event_bounds, expressions, leaf_cuts
 from tiltpy.ir.nodes import (
     At,
@@ -24,6 +25,7 @@ from tiltpy.ir.nodes import (
 from tiltpy.ir.traversal import walk
 from tiltpy.lean_dataclass import dataclass
 from tiltpy.plan.nodes import Refusal
+from tiltpy.plan.strategies.event_scan import FOLDS, folds_exactly
 from tiltpy.plan.time_motions import TimeMotions
 from tiltpy.types import ALL_FUTURE, ALL_PAST
 
@@ -33,14 +35,12 @@ class KeyConcatenation:
     """A query whose keys can be concatenated, and what their shifts must keep.
 
     They are multiples of `precision` ticks, by which grids and the blocks of windows
-    can be shifted, or of `grid` ticks where no window is made of blocks. Outputs look
-    at `reach` ticks beyond their domains. `moving` tells of each payload column of each
+    can be shifted. Outputs look at `reach` ticks beyond their domains. `moving` tells of each payload column of each
     output whether it has times that move with the rows. `sees_bounds`: it sees where
     events start or end.
     """
 
     precision: int
-    grid: int
     reach: int
     moving: Mapping[str, tuple[bool, ...]]
     sees_bounds: bool
@@ -62,11 +62,9 @@ def plan_concatenation(
     for loop in signature.loops:
         if loop.beyond_rows:
             return Refusal(f"~{loop.name} may visit far more than there are rows")
-    grid = lcm(*(each.tdom.precision for each in query.definitions), *motions.moduli)
-    precision = common_precision(query)
+    precision = lcm(common_precision(query), *motions.moduli)
     return KeyConcatenation(
-        lcm(precision, grid),
-        grid,
+        precision,
         furthest_reach(query) + precision,
         {name: motions.columns(name) for name in query.outputs},
         any(any(event_bounds(each)) for each in query.definitions),
@@ -105,6 +103,19 @@ def _refuse_definition(query: Query, definition: TemporalExpr) -> Refusal | None
     return None
 
 
+def _running_block(query: Query) -> int:
+    """Find the ticks of the blocks in which windows that fold on add floats up."""
+    nodes = (n for d in query.definitions for e in expressions(d) for n in walk(e))
+    rounds = any(
+        isinstance(node, Reduce)
+        and node.window.folds_on
+        and node.reduction in FOLDS
+        and not folds_exactly(node)
+        for node in nodes
+    )
+    return block_ticks(query.unit) if rounds else 1
+
+
 def _windows(definition: TemporalExpr) -> Iterator[Window]:
     for expr in expressions(definition):
         for node in walk(expr):
@@ -118,12 +129,13 @@ def _windows(definition: TemporalExpr) -> Iterator[Window]:
 def common_precision(query: Query) -> int:
     """Find the ticks by which all grids, and the blocks of windows, can be shifted.
 
-    Blocks are as long as their window, and begin at multiples of that.
+    Blocks are as long as their window, and begin at multiples of that. Those of windows
+    that fold on have a length of their own.
     """
     windows = (w for definition in query.definitions for w in _windows(definition))
     lengths = {w.end - w.start for w in windows if w.start > ALL_PAST}
     precisions = {each.tdom.precision for each in query.definitions}
-    return lcm(*precisions, *lengths)
+    return lcm(*precisions, *lengths, _running_block(query))
 
 
 def furthest_reach(query: Query) -> int:

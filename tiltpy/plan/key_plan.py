@@ -80,16 +80,15 @@ def plan_key_ranges(
 
     `offsets` count the rows before each key, and all; `counts` those of each. Keys are
     concatenated where calls for those of a batch would make too many `starts`; up to
-    `joined` such batches share a range. Where keys have few rows it does not depend on
-    workers how many: how floats are added up does on where a range begins.
+    `joined` such batches share a range.
     """
     for (concatenated, few), some in groupby(
         _each_key_range(offsets, counts, starts, costs),
         attrgetter("concatenated", "few"),
     ):
-        ranges, most = list(some), costs.few_batches if few else joined
-        for number in range(0, len(ranges), most):
-            first, last = ranges[number], ranges[number : number + most][-1]
+        ranges = list(some)
+        for number in range(0, len(ranges), joined):
+            first, last = ranges[number], ranges[number : number + joined][-1]
             yield KeyRange(first.first, last.stop, concatenated, few)
 
 

@@ -89,6 +89,29 @@ def test_bound_rows_are_run_again(text: str, kept: int) -> None:
         assert made.to_arrow().combine_chunks().equals(expected)
 
 
+ROUNDED = (
+    "~o[t] = ~x[t] != φ ? { mean = mean(~x[t-50 : t]), sum = sum(~x[t-7 : t]) } : φ",
+    "~o[t] = std(~x[t-50 : t])",
+    """\
+~first[t] = session_start(~x, 60)
+~o[t] = ~x[t] != φ ? { s = sum(~x[since ~first : t]), v = std(~x[since ~first : t]) } : φ
+output ~o""",
+)
+
+
+@pytest.mark.parametrize("text", ROUNDED)
+@pytest.mark.parametrize("rows", [3, 150])
+def test_sums_have_the_bits_of_calls_of_their_own(text: str, rows: int) -> None:
+    random = np.random.default_rng(7)
+    gaps = random.integers(1, 59, (50, rows))
+    gaps[:, 0] = random.integers(1, 100_000, 50)
+    values = random.random(gaps.size) * 10.0 ** random.integers(-9, 9, gaps.size)
+    stamps = gaps.cumsum(1).ravel()
+    frame = pa.table({"k": np.repeat(np.arange(50), rows), "ts": stamps, "x": values})
+    text = f"input x by k : f64 time ts point\n{text}"
+    assert run(text, KeyCosts(**ALIKE), frame).equals(run(text, APART, frame))
+
+
 @pytest.mark.parametrize("text", QUERIES[:2])
 @pytest.mark.parametrize("unit", [1 << 40, 1 << 50])
 def test_keys_far_apart_in_time_need_several_calls(text: str, unit: int) -> None:

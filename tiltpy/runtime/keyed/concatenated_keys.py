@@ -146,9 +146,9 @@ class Concatenation:
             seen = [inputs[source] for source, _ in sources]
             domains[name] = key_domains(definition.tdom, seen, count, self.request)
         reach = self.plan.reach
-        # Few rows are folded anew, in no blocks.
-        precision = self.plan.precision if most is None else self.plan.grid
-        shifts = KeyShifts.of(inputs.values(), domains.values(), reach, precision)
+        shifts = KeyShifts.of(
+            inputs.values(), domains.values(), reach, self.plan.precision
+        )
         if shifts is None:
             return None
         rows = {
