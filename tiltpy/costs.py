@@ -155,8 +155,9 @@ class KeyCosts(_Thresholds):
     """Such loops where results have times of their own, which are cut to their keys and
     shifted: 3 ns each, so that 100 rows of a key hide a start (filters by 10,000)."""
     relaid_loop_starts: int = 3 << 10
-    """Such loops where rows change their layout: they cost up to twice as much to read
-    (changes of rows until the next by 10,000 keys)."""
+    """Such loops where rows change their layout, or windows restart with each key: a
+    row costs up to twice as much (changes of rows until the next by 10,000 keys,
+    running totals by 30,000)."""
     few_rows: int = 1 << 4
     """Rows of each key of a range up to which vectors of events fold its windows anew,
     whatever their length (means of an hour by a million keys)."""

@@ -16,6 +16,7 @@ import numpy as np
 from tests.keyed import KeyedSetting, run_keyed
 from tests.random.keyed_queries import KeyedCase
 from tests.semantics.test_keyed_properties import CASES
+from tiltpy.plan.nodes import Refusal
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.execution.key_domains import EARLIEST
 from tiltpy.runtime.execution.time_run import TimeRun
@@ -108,6 +109,11 @@ def of_keyed(job: KeyedRun) -> Forms:
     joined = sum(task.concatenated for task in tasks)
     if joined:
         yield "concatenated keys"
+        if (
+            not isinstance(job.concatenation, Refusal)
+            and job.concatenation.plan.restarts
+        ):
+            yield "concatenated keys, with which windows restart"
     if 0 < joined < len(tasks):
         yield "concatenated keys, and others"
     if 0 < batches < len(tasks):

@@ -21,6 +21,7 @@ from tests.random.keyed_queries import (
     random_keyed_case,
     random_regular_case,
 )
+from tests.random.restart_queries import random_restart_case
 from tests.random.small_keys import random_small_case
 
 BATCH = 3
@@ -35,6 +36,7 @@ NUMBERS = {
     "regular": 3,
     "folds": 3,
     "concatenated": 6,
+    "restarting": 6,
     "small": 6,
 }
 DEEPER = 800
@@ -119,12 +121,22 @@ def concatenated(seed: int) -> Drawn:
 
 def small(seed: int) -> Drawn:
     """Keys that share a call, and have few rows: they are folded in vectors."""
+    return random_small_case(seed), _join(seed)
+
+
+def restarting(seed: int) -> Drawn:
+    """Windows of all the past that restart with each of the keys that share a call."""
+    return random_restart_case(seed), _join(seed)
+
+
+def _join(seed: int) -> KeyedSetting:
+    """Choose a way to execute a query whose keys share calls."""
     found = random_keyed_setting(Random(seed))  # noqa: S311
     batch = Random(seed).choice((100, 1 << 17, 1 << 17))  # noqa: S311
     sizes = {**dict.fromkeys(LOOP_STARTS, 1), "batch_rows": batch, "many_rows": 1 << 15}
     plain = replace(found.plain, chunk=None, vector=None, layout=None, optimize=True)
     found = replace(found, plain=plain, sizes=found.sizes | sizes)
-    return random_small_case(seed), replace(found, preaggregate=False)
+    return replace(found, preaggregate=False)
 
 
 CASES: dict[str, Callable[[int], Drawn]] = {
@@ -138,6 +150,7 @@ CASES: dict[str, Callable[[int], Drawn]] = {
     "regular": regular,
     "folds": folds,
     "concatenated": concatenated,
+    "restarting": restarting,
     "small": small,
 }
 

@@ -29,6 +29,8 @@ CONDITIONS = (
     "~x[t] > 0.5",
     "~x[t] != φ ? sum(~x[t-3 : t]) > 1 : φ",
     "~x[t] != φ ? ~x[t] > 0.5 && count(~x[t-9 : t-1]) != 1 : φ",
+    "~y[t]",
+    "~y[t-3]",
 )
 VALUES = ("t", "~x[t]", "{ v = ~x[t], at = t }", "count(~x[t-4 : t])")
 NAMES = ("sum", "min", "max", "count", "first", "last", "mean", "fold")
@@ -57,18 +59,29 @@ def random_case(seed: int) -> Case:
     )
     lines = (
         "input x : f64",
+        "input y : bool",
         FOLD,
         f"~c[t] = {random.choice(CONDITIONS)}",
         f"~v[t] = {body}",
         f"~o[t] = ~x[t] != φ && {test} ? {result} : φ",
         "output ~o",
     )
-    time, events = random.randint(-50, 50), []
+    query, times = parse("\n".join(lines)), _times(random)
+    events = {
+        "x": [Event(at, at + 1, random.randint(-12, 12) / 8) for at in times],
+        "y": [Event(at, at + 1, random.random() < 0.7) for at in _times(random)],
+    }
+    names = [declared.name for declared in query.inputs]
+    start = random.choice((None, None, times[-1] - 30 if times else 0))
+    return Case(query, {name: events[name] for name in names}, start, None)
+
+
+def _times(random: Random) -> list[int]:
+    time, times = random.randint(-50, 50), []
     for _ in range(random.choice((0, 1, 3, 20, 70, 200))):
-        events.append(Event(time, time + 1, random.randint(-12, 12) / 8))
+        times.append(time)
         time += random.choice((1, 1, 1, 2, 5, 9, 40))
-    start = random.choice((None, None, time - 30))
-    return Case(parse("\n".join(lines)), {"x": events}, start, None)
+    return times
 
 
 def _reduction(random: Random, payload: str) -> str:
@@ -87,10 +100,15 @@ def counted(reached: Counter[str]) -> Iterator[None]:
     """Count the windows that keep pace in some kernel."""
 
     original = RunningWindow.pace
+    take_since = RunningWindow.take_since
 
     def pace(window: RunningWindow, *rest: Any) -> None:
         reached["restarts" if window.restart else "all the past"] += 1
         original(window, *rest)
+
+    def take(window: RunningWindow, *rest: Any) -> None:
+        reached["restarts between events"] += 1
+        take_since(window, *rest)
 
     scan = EventVectors._scan
 
@@ -100,6 +118,7 @@ def counted(reached: Counter[str]) -> Iterator[None]:
 
     with (
         patch.object(RunningWindow, "pace", pace),
+        patch.object(RunningWindow, "take_since", take),
         patch.object(EventVectors, "_scan", scan_lanes),
     ):
         yield
@@ -122,10 +141,11 @@ def test_cases_keep_pace() -> None:
     """Enough of them, or the test above would test nothing."""
     reached: Counter[str] = Counter()
     with counted(reached):
-        for seed in range(12):
+        for seed in range(32):
             setting = replace(random_setting(Random(seed), span=200), points=True)  # noqa: S311
             setting = replace(setting, special_shapes=True, nulls=None)
             run_compiled(random_case(seed), setting)
     assert reached["restarts"] >= 5
+    assert reached["restarts between events"] >= 2
     assert reached["all the past"] >= 1
     assert reached["lanes"] >= 3

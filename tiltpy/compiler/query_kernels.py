@@ -13,6 +13,7 @@ from tiltpy.compiler.options import CompileOptions
 from tiltpy.forks import ForkSafe, cached_property
 from tiltpy.ir.nodes import Query, Reduce
 from tiltpy.plan.key_concatenation import KeyConcatenation, plan_concatenation
+from tiltpy.plan.key_restarts import KEY_STARTS, restart_by_key
 from tiltpy.plan.nodes import DISABLED, LoopChoice, Refusal
 from tiltpy.runtime.execution.kernel import Kernel
 from tiltpy.types import U32, Scalar
@@ -325,11 +326,17 @@ class Compiler(ForkSafe):
         self._known: dict[LayoutKey, QueryKernels] = {}
 
     def compile_for(self, layouts: Mapping[str, Layout]) -> QueryKernels:
-        """Return the kernels for a combination of layouts."""
+        """Return the kernels for a combination of layouts.
+
+        With one of the starts of keys windows of all the past restart there.
+        """
         key = frozenset(layouts.items())
         with self._lock:
             if key not in self._known:
-                self._known[key] = QueryKernels(self.query, layouts, self.options)
+                query = self.query
+                if KEY_STARTS in layouts:
+                    query = restart_by_key(query)
+                self._known[key] = QueryKernels(query, layouts, self.options)
             return self._known[key]
 
     def kernels(self) -> frozenset[str]:

@@ -15,6 +15,7 @@ from tiltpy.plan.definedness import (
     unknown_value,
 )
 from tiltpy.plan.emptiness import count_empty
+from tiltpy.plan.key_restarts import KEY_STARTS
 
 
 def begins_with_rows(query: Query, definition: TemporalExpr, restarts: str) -> bool:
@@ -24,9 +25,10 @@ def begins_with_rows(query: Query, definition: TemporalExpr, restarts: str) -> b
     begin with that row, or later.
     """
     condition = query.definition(restarts)
-    if condition is None or len(query.inputs) != 1:
+    inputs = [each for each in query.inputs if each.name != KEY_STARTS]
+    if condition is None or len(inputs) != 1:
         return False
-    (declared,) = query.inputs
+    (declared,) = inputs
     return all(
         each.tdom.precision == 1
         and each.tdom.rows is None

@@ -22,10 +22,11 @@ from tiltpy.ir.nodes import (
     TemporalExpr,
     Window,
 )
+from tiltpy.ir.reductions import rounds
 from tiltpy.ir.traversal import walk
 from tiltpy.lean_dataclass import dataclass
+from tiltpy.plan.key_restarts import KEY_STARTS, ends_with_rows
 from tiltpy.plan.nodes import Refusal
-from tiltpy.plan.strategies.event_scan import FOLDS, folds_exactly
 from tiltpy.plan.time_motions import TimeMotions
 from tiltpy.types import ALL_FUTURE, ALL_PAST
 
@@ -35,15 +36,27 @@ class KeyConcatenation:
     """A query whose keys can be concatenated, and what their shifts must keep.
 
     They are multiples of `precision` ticks, by which grids and the blocks of windows
-    can be shifted. Outputs look at `reach` ticks beyond their domains. `moving` tells of each payload column of each
-    output whether it has times that move with the rows. `sees_bounds`: it sees where
-    events start or end.
+    can be shifted. Outputs look at `reach` ticks beyond their domains. `moving` tells
+    of each payload column of each output whether it has times that move with the rows.
+    `sees_bounds`: it sees where events start or end. `restarts`: its windows of all the
+    past restart with each key.
     """
 
     precision: int
     reach: int
     moving: Mapping[str, tuple[bool, ...]]
     sees_bounds: bool
+    restarts: bool
+
+    @property
+    def apart(self) -> int:
+        """The ticks from the end of one key's time range to the start of the next.
+
+        Rows hold on for `reach` ticks behind the end of theirs, and what windows make
+        of them as long again. The next key sees as much before the start of its own,
+        and a restart must lie between.
+        """
+        return (3 if self.restarts else 2) * self.reach + self.precision
 
 
 def plan_concatenation(
@@ -68,6 +81,7 @@ def plan_concatenation(
         furthest_reach(query) + precision,
         {name: motions.columns(name) for name in query.outputs},
         any(any(event_bounds(each)) for each in query.definitions),
+        query.input(KEY_STARTS) is not None,
     )
 
 
@@ -93,7 +107,10 @@ def _refuse_definition(query: Query, definition: TemporalExpr) -> Refusal | None
     for window in _windows(definition):
         if window.cells is not None:
             return Refusal(f"a window of ~{name} is not of one length")
-        if isinstance(window.limit, Since):
+        if window.limit == Since(KEY_STARTS):
+            if not ends_with_rows(query, window.object):
+                return Refusal(f"~{window.object} may hold on behind the rows of a key")
+        elif isinstance(window.limit, Since):
             if not begins_with_rows(query, definition, window.limit.object):
                 return Refusal(f"a window of ~{name} may reach beyond the first row")
         elif window.start == ALL_PAST:
@@ -101,19 +118,6 @@ def _refuse_definition(query: Query, definition: TemporalExpr) -> Refusal | None
         if window.end == ALL_FUTURE:
             return Refusal(f"a window of ~{name} has no bound in time")
     return None
-
-
-def _running_block(query: Query) -> int:
-    """Find the ticks of the blocks in which windows that fold on add floats up."""
-    nodes = (n for d in query.definitions for e in expressions(d) for n in walk(e))
-    rounds = any(
-        isinstance(node, Reduce)
-        and node.window.folds_on
-        and node.reduction in FOLDS
-        and not folds_exactly(node)
-        for node in nodes
-    )
-    return block_ticks(query.unit) if rounds else 1
 
 
 def _windows(definition: TemporalExpr) -> Iterator[Window]:
@@ -129,13 +133,25 @@ def _windows(definition: TemporalExpr) -> Iterator[Window]:
 def common_precision(query: Query) -> int:
     """Find the ticks by which all grids, and the blocks of windows, can be shifted.
 
-    Blocks are as long as their window, and begin at multiples of that. Those of windows
-    that fold on have a length of their own.
+    Blocks in which floats are added up are as long as their window, and begin at
+    multiples of that. Those of windows that fold on have a length of their own.
     """
-    windows = (w for definition in query.definitions for w in _windows(definition))
-    lengths = {w.end - w.start for w in windows if w.start > ALL_PAST}
     precisions = {each.tdom.precision for each in query.definitions}
-    return lcm(*precisions, *lengths, _running_block(query))
+    blocks = {
+        block_ticks(query.unit) if window.folds_on else window.end - window.start
+        for window in _rounded_windows(query)
+        if window.folds_on or window.is_fixed
+    }
+    return lcm(*precisions, *blocks)
+
+
+def _rounded_windows(query: Query) -> Iterator[Window]:
+    """Yield the windows of reductions whose bits depend on the order of additions."""
+    for definition in query.definitions:
+        for expr in expressions(definition):
+            for node in walk(expr):
+                if isinstance(node, Reduce) and rounds(node):
+                    yield node.window
 
 
 def furthest_reach(query: Query) -> int:

@@ -103,6 +103,7 @@ class Advance(Enum):
 
     INSERT = "ends with the event, which it takes in"
     PACE = "takes in the snapshot that its object has at the event"
+    RESTART = "takes in the event, and restarts between events"
     NEWEST = "shows its last row alone"
     NEXT = "shows its first row alone"
     FOLLOW = "follows with both edges"

@@ -90,19 +90,21 @@ def _present(operands: Operands, printer: ExprPrinter) -> Iterator[str]:
 
 
 def _windows(choice: LoopChoice, printer: ExprPrinter) -> Iterator[str]:
-    paced = _find_paced(choice.plan)
+    advances = _find_advances(choice.plan)
     plan = choice.plan
     skipped = None if isinstance(plan, RowMap) else plan.operands.skipped_window
     for each in choice.windows:
-        pace = f", {Advance.PACE.value}" if each.window in paced else ""
+        advance = advances.get(each.window)
+        pace = "" if advance is None else f", {advance.value}"
         skips = _skips(skipped=each.window == skipped)
         yield f"{printer.window(each.window)} {each}{pace}{skips}"
         for name, refusal in each.refusals:
             yield f"    not {name}: {refusal.reason}"
 
 
-def _find_paced(plan: LoopPlan) -> set[Window]:
-    """Find the windows that take in a snapshot at each event."""
+def _find_advances(plan: LoopPlan) -> dict[Window, Advance]:
+    """Find how windows that fold on, anew at restarts, get to the next event."""
     if not isinstance(plan, EventScan):
-        return set()
-    return {window for window, advance in plan.advances if advance is Advance.PACE}
+        return {}
+    named = Advance.PACE, Advance.RESTART
+    return {window: advance for window, advance in plan.advances if advance in named}

@@ -52,6 +52,10 @@ input x by k : f64 time ts point
     first = first(~time[since ~first : t]), sum = sum(~x[since ~first : t])
 } : φ
 output ~o""",
+    "input x by k : f64 time ts point\n~o[t] = ~x[t] != φ ? max(~x[-∞ : t]) : φ",
+    "input x by k : f64 time ts point\n~o[t] = count(~x[-∞ : t-40]) - sum(~x[t-9 : t])",
+    "input x by k : f64 time ts until_next\nw = TDom(-∞, ∞, 7)\n~o[w] = min(~x[-∞ : w])"
+    " - ~x[w]",
 )
 
 
@@ -94,7 +98,9 @@ ROUNDED = (
     "~o[t] = std(~x[t-50 : t])",
     """\
 ~first[t] = session_start(~x, 60)
-~o[t] = ~x[t] != φ ? { s = sum(~x[since ~first : t]), v = std(~x[since ~first : t]) } : φ
+~o[t] = ~x[t] != φ ? {
+    sum = sum(~x[since ~first : t]), std = std(~x[since ~first : t])
+} : φ
 output ~o""",
 )
 
@@ -151,6 +157,11 @@ def test_explain_names_the_keys() -> None:
     query = tilt.parse(text, options=costing(keys=JOINED))
     assert "keys concatenated in time: 30" in query.explain(inputs={"x": frame})
     text = "input x by k : f64 time ts point\n~o[t] = sum(~x[-∞ : t])"
+    query = tilt.parse(text, options=costing(keys=JOINED))
+    lines = query.explain(inputs={"x": frame}).splitlines()
+    number = lines.index("keys concatenated in time: 30")
+    assert lines[number + 1] == "    windows of all the past restart with each key"
+    text = "input x by k : f64 time ts point\n~o[t] = sum(~x[last 3 : t])"
     query = tilt.parse(text, options=costing(keys=JOINED))
     reason = "not concatenated in time: a window of ~o has no bound in time"
     assert reason in query.explain(inputs={"x": frame})

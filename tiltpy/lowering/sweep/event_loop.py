@@ -208,6 +208,9 @@ class EventLoop:
                 row = self._beside(inside.hi)
                 restarting = None if restart is None else self._beside(restart.bound)
                 inside.pace(block, self.time, row, restarting)
+            case Advance.RESTART:
+                assert isinstance(inside, RunningWindow), "it folds on"
+                inside.take_since(block, self.time, self.row)
             case Advance.NEWEST:
                 assert isinstance(inside, SlidingWindow), "it evicts"
                 before = aligned and window.window.end == self.point.offset - 1

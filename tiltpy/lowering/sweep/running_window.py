@@ -186,16 +186,30 @@ class RunningWindow:
         block.set(self.hi.row, add(row, i64(1)))
         self.now = now
 
+    def take_since(self, block: Block, now: LExpr, row: LExpr) -> None:
+        """Move to the event that is this row, the next one; a restart may come before.
+
+        All rows before it have left then.
+        """
+        assert self.restart is not None, "it takes in all rows"
+        self.restart.advance(block, now)
+        block.when(self.restart.moved, self._begin(block, row))
+        self.take(block, now, row)
+
+    def _begin(self, block: Block, row: LExpr) -> Block:
+        """Begin anew with a row."""
+        anew = block.inner()
+        self.states.reset(anew)
+        anew.set(self.lo, row)
+        return anew
+
     def pace(self, block: Block, now: LExpr, row: LExpr, restart: LExpr | None) -> None:
         """Take a row in, that of the event; a row that starts with it may restart.
 
         All rows before it have left then.
         """
         if self.restart is not None and restart is not None:
-            anew = block.inner()
-            self.states.reset(anew)
-            anew.set(self.lo, row)
-            block.when(self.restart.pace(block, restart), anew)
+            block.when(self.restart.pace(block, restart), self._begin(block, row))
         self.take(block, now, row)
 
     def settle(self, block: Block) -> None:

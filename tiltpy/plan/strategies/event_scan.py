@@ -43,6 +43,7 @@ from tiltpy.plan.definedness import (
     unknown_value,
 )
 from tiltpy.plan.emptiness import emptiness_tests
+from tiltpy.plan.key_restarts import KEY_STARTS
 from tiltpy.plan.loop_facts import LoopFacts
 from tiltpy.plan.nodes import (
     Advance,
@@ -124,7 +125,7 @@ def _is_at_each(
                 return present_value(node.type, whole=True)
             case Reduce(reduction="count"):
                 return present_value(node.type)
-            case Reduce() if advances.get(node.window) is Advance.INSERT:
+            case Reduce() if _takes_event_in(node.window, advances):
                 never = _is_never_phi(facts, node)
                 return (present_value if never else unknown_value)(node.type)
             case Time():
@@ -191,6 +192,13 @@ def _is_never_phi(facts: LoopFacts, node: Reduce) -> bool:
     return not reduction.bounds and code_of(reduction).is_never_phi(value)
 
 
+def _takes_event_in(window: Window, advances: Mapping[Window, Advance]) -> bool:
+    """Decide whether each event is in a window at its own time."""
+    advance = advances.get(window)
+    begins = window.limit == Since(KEY_STARTS) and advance is Advance.RESTART
+    return begins or advance is Advance.INSERT
+
+
 def _takes_rows_in(point: CutPoint, window: Window) -> bool:
     """Decide whether a window takes in each event, in order, and nothing else."""
     if window.object != point.object or window.end != point.offset:
@@ -222,6 +230,23 @@ def _keeps_pace(facts: LoopFacts, point: CutPoint, window: Window) -> bool:
     )
 
 
+def _restarts_between(facts: LoopFacts, point: CutPoint, window: Window) -> bool:
+    """Decide whether a window that folds on adds each event, and restarts elsewhere.
+
+    The events before have left it at an event that comes after a restart.
+    """
+    events = facts.objects[point.object]
+    return (
+        isinstance(window.limit, Since)
+        and "paced_windows" not in facts.disabled
+        and window.object == point.object
+        and events.layout.points
+        and events.disjoint
+        and point.offset == window.end == 0
+        and not (window.by_row or facts.ranks(window))
+    )
+
+
 def _advance(
     facts: LoopFacts, operands: Operands, window: Window, plan: WindowPlan
 ) -> Advance:
@@ -233,8 +258,11 @@ def _advance(
     if _takes_rows_in(point, window):
         return Advance.INSERT
     if plan is WindowPlan.RUNNING:
-        paced = operands.always_cuts and _keeps_pace(facts, point, window)
-        return Advance.PACE if paced else Advance.FOLLOW
+        if operands.always_cuts and _keeps_pace(facts, point, window):
+            return Advance.PACE
+        if operands.always_cuts and _restarts_between(facts, point, window):
+            return Advance.RESTART
+        return Advance.FOLLOW
     if not window.is_fixed:
         return Advance.SEARCH
     ends = {Advance.NEWEST: "last", Advance.NEXT: "first"}

@@ -4,7 +4,7 @@ A call of the sweep kernel goes over the rows of many keys. What calls make is c
 the keys' domains and shifted back (`key_shifts`).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, replace
 
 import numpy as np
@@ -15,6 +15,7 @@ from tiltpy.costs import KeyCosts
 from tiltpy.lean_dataclass import dataclass
 from tiltpy.plan.key_concatenation import KeyConcatenation
 from tiltpy.plan.key_plan import LoopStarts
+from tiltpy.plan.key_restarts import KEY_STARTS, restarts_by_key
 from tiltpy.plan.nodes import Refusal
 from tiltpy.runtime.arrays.dictionary import Strings
 from tiltpy.runtime.arrays.dtypes import I64Array
@@ -30,7 +31,12 @@ from tiltpy.runtime.execution.key_domains import (
 )
 from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.ingest.keys import Groups
-from tiltpy.runtime.keyed.key_shifts import KeyRows, KeyShifts, concatenated_layout
+from tiltpy.runtime.keyed.key_shifts import (
+    STARTS_LAYOUT,
+    KeyRows,
+    KeyShifts,
+    concatenated_layout,
+)
 from tiltpy.runtime.keyed.snapshots import KeyedSnapshots
 from tiltpy.runtime.keyed.sweep_calls import SweepBatch
 from tiltpy.runtime.results.key_columns import KeySnapshots
@@ -64,7 +70,9 @@ class Concatenation:
         most = costs.loop_starts
         if any(_is_cut(loop) for loop in loops if loop.name in query.outputs):
             most = costs.cut_loop_starts
-        if any(_is_laid_out_anew(rows.buffer) for rows in self.inputs.values()):
+        if self.plan.restarts or any(
+            _is_laid_out_anew(rows.buffer) for rows in self.inputs.values()
+        ):
             most = costs.relaid_loop_starts
         return LoopStarts(len(query.definitions), most)
 
@@ -90,6 +98,9 @@ class Concatenation:
             return Refusal(f"~{name} has no key")
         layouts = {n: concatenated_layout(rows.buffer) for n, rows in groups.items()}
         kernels = compile_for(layouts)
+        restarts = restarts_by_key(kernels.query)
+        if restarts:
+            kernels = compile_for(layouts | {KEY_STARTS: STARTS_LAYOUT})
         plan = kernels.concatenation
         if isinstance(plan, Refusal):
             return plan
@@ -105,16 +116,22 @@ class Concatenation:
             compile_for, kernels, plan, groups, offsets, request, strings, costs
         )
 
+    def describe(self) -> Iterator[str]:
+        """Say what is done beside shifting rows."""
+        if self.plan.restarts:
+            yield "    windows of all the past restart with each key"
+
     def _kernels(self, most: int | None) -> Kernels:
         """Choose the kernels for keys of so many rows at most, if that is known."""
         if most is None:
             return self.kernels
-        return self.compile_for(
-            {
-                name: concatenated_layout(rows.buffer, most)
-                for name, rows in self.inputs.items()
-            }
-        )
+        layouts = {
+            name: concatenated_layout(rows.buffer, most)
+            for name, rows in self.inputs.items()
+        }
+        if self.plan.restarts:
+            layouts[KEY_STARTS] = STARTS_LAYOUT
+        return self.compile_for(layouts)
 
     def run(
         self, keys: I64Array, scratch: ScratchArrays, most: int | None
@@ -143,11 +160,11 @@ class Concatenation:
         for name, sources in query.boundaries:
             definition = query.definition(name)
             assert definition is not None
-            seen = [inputs[source] for source, _ in sources]
+            seen = [inputs[source] for source, _ in sources if source != KEY_STARTS]
             domains[name] = key_domains(definition.tdom, seen, count, self.request)
         reach = self.plan.reach
         shifts = KeyShifts.of(
-            inputs.values(), domains.values(), reach, self.plan.precision
+            inputs.values(), domains.values(), self.plan.apart, self.plan.precision
         )
         if shifts is None:
             return None
@@ -155,7 +172,12 @@ class Concatenation:
             name: KeyRows.of(groups, self.inputs[name].counts[first:stop])
             for name, groups in inputs.items()
         }
-        shifted = {n: shifts.shift(each, reach) for n, each in rows.items()}
+        visible = {
+            name: (shifts.shift(each, reach), inputs[name].offsets)
+            for name, each in rows.items()
+        }
+        if self.plan.restarts:
+            visible[KEY_STARTS] = shifts.starts(reach)
         kernel = kernels.sweep()
         loops = {
             loop.name: loop for loop in kernel.signature.loops if loop.name in domains
@@ -165,8 +187,8 @@ class Concatenation:
         batch = SweepBatch.of_keys(
             kernel.signature,
             {
-                name: _by_call(buffer, inputs[name].offsets[edges])
-                for name, buffer in shifted.items()
+                name: _by_call(buffer, offsets[edges])
+                for name, (buffer, offsets) in visible.items()
             },
             {name: shifts.cells(loop.tdom, heads) for name, loop in loops.items()},
             np.arange(len(heads)),

@@ -31,6 +31,7 @@ from tiltpy.runtime.execution.key_domains import (
     Domains,
 )
 from tiltpy.runtime.execution.time_domain import Cells
+from tiltpy.runtime.ingest.group_by_code import offsets_of
 from tiltpy.runtime.ingest.keys import Groups
 from tiltpy.runtime.keyed.snapshots import KeyedSnapshots
 from tiltpy.types import I64, TDom
@@ -47,6 +48,10 @@ def concatenated_layout(buffer: SnapshotBuffer, most: int | None = None) -> Layo
         points=_are_points(buffer),
         together=most,
     )
+
+
+STARTS_LAYOUT = Layout(TimeLayout.INTERVALS, (False,), points=True)
+"""The layout of `KeyShifts.starts`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,13 +132,12 @@ class KeyShifts:
     def of(
         inputs: Iterable[Groups],
         domains: Iterable[Domains],
-        reach: int,
+        apart: int,
         precision: int,
     ) -> "KeyShifts | None":
         """Lay out some keys; None if there is no time enough.
 
-        Time ranges are more than twice `reach` apart, and shifts are multiples of
-        `precision`.
+        Time ranges are so many ticks `apart`, and shifts are multiples of `precision`.
         """
         low = high = None
         ranges = [
@@ -151,7 +155,6 @@ class KeyShifts:
                 low, high = np.minimum(low, begin), np.maximum(high, end)
         assert low is not None
         assert high is not None
-        apart = 2 * reach + precision
         if apart > LONGEST:
             return None
         shifts = np.empty(len(low) + 1, np.int64)
@@ -167,6 +170,24 @@ class KeyShifts:
         low = self.lows[heads] + self.shifts[heads]
         high = self.highs[last] + self.shifts[last]
         return Cells(ceil_to(tdom, low + 1), ceil_to(tdom, high), False, True)
+
+    def starts(self, reach: int) -> tuple[SnapshotBuffer, I64Array]:
+        """Make a true row before whatever can be seen of each key that has something.
+
+        Nothing of the keys before reaches it. The offsets count the rows before each
+        key, and all.
+        """
+        some = self.lows <= self.highs
+        ends = (self.lows + self.shifts)[some] - reach
+        offsets = offsets_of(some.astype(np.int64))
+        count = len(ends)
+        if not count:
+            ends = np.zeros(1, np.int64)
+        true = Column(np.ones(len(ends), np.bool_))
+        buffer = SnapshotBuffer(
+            *(TimeLayout.INTERVALS, count, 0, 1, ends - 1, ends, (true,)), points=True
+        )
+        return buffer, offsets
 
     def shift(self, rows: "KeyRows", reach: int) -> SnapshotBuffer:
         """Shift the rows of an input, and end those that hold on beyond any reach."""

@@ -211,6 +211,8 @@ class KeyedRun:
         yield f"keys as runs of their own: {alone:,}"
         if joined:
             yield f"keys concatenated in time: {sum(len(t.keys) for t in joined):,}"
+            if not isinstance(self.concatenation, Refusal):
+                yield from self.concatenation.describe()
             few = sum(len(task.keys) for task in joined if task.few)
             if few:
                 yield f"    of few rows, in vectors of events: {few:,}"

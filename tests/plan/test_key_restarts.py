@@ -1,0 +1,57 @@
+"""Tests of windows of all the past that restart with each key."""
+
+import pytest
+
+import tiltpy as tilt
+from tiltpy.ir.print.query import format_query
+from tiltpy.plan.key_restarts import (
+    KEY_STARTS,
+    ends_with_rows,
+    restart_by_key,
+    restarts_by_key,
+)
+
+KEYED = "input x by k : f64\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "restarted"),
+    [
+        ("sum(~x[-∞ : t-3])", "sum(~x[since ~key.starts : t-3])"),
+        (
+            "~x[t] - max(v for v in ~x[-∞ : t] if v > min(~x[-∞ : t]))",
+            "~x[t] - max(v for v in ~x[since ~key.starts : t]"
+            " if v > min(~x[since ~key.starts : t]))",
+        ),
+        ("sum(~x[t-3 : t]) + mean(~x[last 2 : t])", None),
+        ("~x[t] - ~x[last : t]", None),
+    ],
+)
+def test_windows_of_all_the_past_begin_with_their_key(
+    body: str, restarted: str | None
+) -> None:
+    query = tilt.parse(f"{KEYED}~o[t] = {body}").query
+    assert restarts_by_key(query) == (restarted is not None)
+    if restarted is not None:
+        made = restart_by_key(query)
+        assert f"~o[t] = {restarted}\n" in format_query(made)
+        assert made.inputs[-1].name == KEY_STARTS
+        assert not restarts_by_key(made)
+
+
+@pytest.mark.parametrize(
+    ("body", "ends"),
+    [
+        ("~x[t] != φ ? sum(~x[since ~c : t]) : φ", True),
+        ("sum(~x[since ~c : t])", False),
+        ("sum(~x[t-20 : t]) - ~x[t-5]", True),
+        ("~x[t-5] - sum(~x[since ~c : t])", True),
+        ("~b[t] - ~x[t-5]", True),
+        ("~x[t-5] > 1 || ~b[t] > 2", False),
+    ],
+)
+def test_objects_end_with_the_rows_of_a_key(body: str, ends: bool) -> None:
+    text = f"{KEYED}~c[t] = ~x[t] > 1\n~b[t] = sum(~x[since ~c : t])\n~o[t] = {body}"
+    query = tilt.parse(f"{text}\noutput ~o").query
+    assert ends_with_rows(query, "o") == ends
+    assert ends_with_rows(query, "x")
