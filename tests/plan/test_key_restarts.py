@@ -3,9 +3,10 @@
 import pytest
 
 import tiltpy as tilt
+from tiltpy.ir.keys import KEY_STARTS
+from tiltpy.ir.nodes import Reduce
 from tiltpy.ir.print.query import format_query
 from tiltpy.plan.key_restarts import (
-    KEY_STARTS,
     ends_with_rows,
     restart_by_key,
     restarts_by_key,
@@ -23,8 +24,9 @@ KEYED = "input x by k : f64\n"
             "~x[t] - max(v for v in ~x[since ~key.starts : t]"
             " if v > min(~x[since ~key.starts : t]))",
         ),
-        ("sum(~x[t-3 : t]) + mean(~x[last 2 : t])", None),
-        ("~x[t] - ~x[last : t]", None),
+        ("mean(~x[last 2 : t])", "mean(~x[last 2 : t])"),
+        ("sum(~x[t-3 : t]) + mean(~x[last 2 : t within 9])", None),
+        ("~x[nearest t] - ~x[t : next]", None),
     ],
 )
 def test_windows_of_all_the_past_begin_with_their_key(
@@ -37,6 +39,13 @@ def test_windows_of_all_the_past_begin_with_their_key(
         assert f"~o[t] = {restarted}\n" in format_query(made)
         assert made.inputs[-1].name == KEY_STARTS
         assert not restarts_by_key(made)
+
+
+def test_looks_for_the_last_row_see_none_of_another_key() -> None:
+    query = tilt.parse(f"{KEYED}~o[t] = ~x[last : t]").query
+    (definition,) = restart_by_key(query).definitions
+    assert isinstance(definition.body, Reduce)
+    assert definition.body.window.origin == KEY_STARTS
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
-"""Seeded random queries by key: windows of all the past, over rows and what they make.
+"""Seeded random queries by key: windows of all the past, and of the last rows.
 
-Values are multiples of a quarter, so that sums are exact in any order.
+They are over rows, and what other windows make of these. Values are multiples of a
+quarter, so that sums are exact in any order.
 """
 
 from random import Random
@@ -27,6 +28,12 @@ reduction fold(v: f64) {
 STEPS = (1, 1, 1, 2, 5, 40, 900)
 """Ticks from one row of a key to the next."""
 LIFETIMES = (Point(), Point(), Point(), Interval("start", "end"), UntilNext())
+CONDITIONS = (
+    "~x[t] > 1",
+    "~x[t] != φ ? count(~x[-∞ : t]) % 3 == 0 : φ",
+    "session_start(~x, 30)",
+    "~y[t-2] > 0",
+)
 DOMAINS = ("t", "t", "t", "e", "w")
 
 
@@ -49,6 +56,7 @@ def _query(random: Random) -> Query:
     names = ["x", "y"] if random.random() < 0.3 else ["x"]
     lines = [f"input {name} by k : f64" for name in names]
     lines += [FOLD, "e = Rows(~x)", f"w = TDom(-∞, ∞, {random.choice((2, 7, 30))})"]
+    lines.append(f"~r[t] = {random.choice(CONDITIONS[: len(names) + 2])}")
     objects = list(names)
     for name in ("a", "b", "c")[: random.choice((1, 1, 2, 2, 3))]:
         t = random.choice(DOMAINS)
@@ -75,8 +83,12 @@ def _term(random: Random, objects: list[str], t: str) -> str:
         name = "x" if kind < 0.7 else name
     end = random.choice((0, 0, 0, 1, 3, 25, -2)) if t != "w" else 0
     edge = t if not end else f"{t}{-end:+d}"
+    if kind < 0.1:
+        return f"~{name}[last : {random.choice((edge, f'<{t}'))}]"
     if kind < 0.7:
-        window = f"~{name}[-∞ : {edge}]"
+        counted = f"last {random.choice((1, 2, 5, 12))}"
+        begin = random.choice(("-∞", "-∞", counted, "since ~r", "after ~r"))
+        window = f"~{name}[{begin} : {edge}]"
         reduction = random.choice(NAMES)
         if reduction == "count":
             return f"f64(count({window}))"

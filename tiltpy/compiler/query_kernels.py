@@ -11,9 +11,9 @@ from tiltpy.codegen.cache.compile_cache import NO_CACHE, CompileCache, open_cach
 from tiltpy.compiler.lazy_code import LazyCode
 from tiltpy.compiler.options import CompileOptions
 from tiltpy.forks import ForkSafe, cached_property
+from tiltpy.ir.keys import KEY_STARTS
 from tiltpy.ir.nodes import Query, Reduce
 from tiltpy.plan.key_concatenation import KeyConcatenation, plan_concatenation
-from tiltpy.plan.key_restarts import KEY_STARTS, restart_by_key
 from tiltpy.plan.nodes import DISABLED, LoopChoice, Refusal
 from tiltpy.runtime.execution.kernel import Kernel
 from tiltpy.types import U32, Scalar
@@ -335,6 +335,8 @@ class Compiler(ForkSafe):
             if key not in self._known:
                 query = self.query
                 if KEY_STARTS in layouts:
+                    from tiltpy.plan.key_restarts import restart_by_key  # noqa: PLC0415
+
                     query = restart_by_key(query)
                 self._known[key] = QueryKernels(query, layouts, self.options)
             return self._known[key]

@@ -13,6 +13,9 @@ from tiltpy.ir.nodes import Input, Query, TemporalExpr
 Keys = tuple[str, ...]
 """The key columns of an object, in order; none for an unkeyed one."""
 
+KEY_STARTS = "key.starts"
+"""The input that has a true row before the rows of each key; no query can name it."""
+
 
 def keys_of(query: Query, name: str) -> Keys:
     """Return the key columns of an input or a definition."""

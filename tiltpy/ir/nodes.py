@@ -185,7 +185,9 @@ class Window:
     it begins where they do, which is not before `t + start`, and ends at `t`; nobody
     knows the length of those of an input: `start` is `-MAX_OFFSET` there. One
     `by_row` ends with the row over which its definition stands, in tie order, and
-    restarts with a row. Not an expression: it stands inside a `Reduce` (or a cut) only.
+    restarts with a row. With an `origin` it sees no row, nor a restart, from before the
+    latest start of a true snapshot of that. Not an expression: it stands inside a
+    `Reduce` (or a cut) only.
     """
 
     object: str
@@ -197,14 +199,19 @@ class Window:
     center: int = 0
     cells: CellSpan | IntervalSpan | None = None
     by_row: bool = False
+    origin: str | None = None
     span: Span = _span()
 
     @property
     def objects(self) -> tuple[str, ...]:
-        """The objects that it refers to: its own, and that of its limit."""
-        if isinstance(self.limit, Since):
-            return self.object, self.limit.object
-        return (self.object,)
+        """The objects that it refers to: its own, and that which restarts it."""
+        return self.object, *self.restarts
+
+    @property
+    def restarts(self) -> tuple[str, ...]:
+        """Name the objects whose true snapshots restart it."""
+        limit = (self.limit.object,) if isinstance(self.limit, Since) else ()
+        return limit if self.origin is None else (*limit, self.origin)
 
     @property
     def is_fixed(self) -> bool:

@@ -31,7 +31,6 @@ from tiltpy.ir.nodes import (
     IntervalSpan,
     Query,
     Reduce,
-    Since,
     TemporalExpr,
     Window,
 )
@@ -228,9 +227,9 @@ def _direct(
                     center = window.start + 1
                 ahead = Reach(max(0, center + rounding), 1)
             yield window.object, back, ahead
-            if isinstance(window.limit, Since):
-                restarts = near if past == "resumed" else ENDLESS_REACH
-                yield window.limit.object, restarts, ahead
+            restarts = near if past == "resumed" else ENDLESS_REACH
+            for name in window.restarts:
+                yield name, restarts, ahead
         case CutTime():
             pass
         case _:

@@ -6,6 +6,7 @@ is lowered on trial, as it is there.
 """
 
 from tiltpy.emit.values import LoopValue, Reading, lower_expr, phi
+from tiltpy.ir.keys import KEY_STARTS
 from tiltpy.ir.nodes import At, CutPoint, Query, Reduce, TemporalExpr, Window
 from tiltpy.loops.build import TRUE
 from tiltpy.plan.definedness import (
@@ -15,7 +16,6 @@ from tiltpy.plan.definedness import (
     unknown_value,
 )
 from tiltpy.plan.emptiness import count_empty
-from tiltpy.plan.key_restarts import KEY_STARTS
 
 
 def begins_with_rows(query: Query, definition: TemporalExpr, restarts: str) -> bool:

@@ -11,6 +11,7 @@ from math import lcm
 from tiltpy.abi.signature import Signature
 from tiltpy.emit.builder import block_ticks
 from tiltpy.ir.cuts import event_bounds, expressions, leaf_cuts
+from tiltpy.ir.keys import KEY_STARTS
 from tiltpy.ir.nodes import (
     At,
     CutPoint,
@@ -25,7 +26,6 @@ from tiltpy.ir.nodes import (
 from tiltpy.ir.reductions import rounds
 from tiltpy.ir.traversal import walk
 from tiltpy.lean_dataclass import dataclass
-from tiltpy.plan.key_restarts import KEY_STARTS, ends_with_rows
 from tiltpy.plan.nodes import Refusal
 from tiltpy.plan.time_motions import TimeMotions
 from tiltpy.types import ALL_FUTURE, ALL_PAST
@@ -98,6 +98,7 @@ def _refuse(query: Query) -> Refusal | None:
 
 def _refuse_definition(query: Query, definition: TemporalExpr) -> Refusal | None:
     from tiltpy.plan.first_rows import begins_with_rows  # noqa: PLC0415 - late
+    from tiltpy.plan.key_restarts import ends_with_rows  # noqa: PLC0415 - late
 
     tdom, name = definition.tdom, definition.name
     if not tdom.is_infinite:
@@ -107,9 +108,10 @@ def _refuse_definition(query: Query, definition: TemporalExpr) -> Refusal | None
     for window in _windows(definition):
         if window.cells is not None:
             return Refusal(f"a window of ~{name} is not of one length")
-        if window.limit == Since(KEY_STARTS):
-            if not ends_with_rows(query, window.object):
-                return Refusal(f"~{window.object} may hold on behind the rows of a key")
+        if KEY_STARTS in window.restarts:
+            for seen in window.objects:
+                if not ends_with_rows(query, seen):
+                    return Refusal(f"~{seen} may hold on behind the rows of a key")
         elif isinstance(window.limit, Since):
             if not begins_with_rows(query, definition, window.limit.object):
                 return Refusal(f"a window of ~{name} may reach beyond the first row")

@@ -1,8 +1,8 @@
 """Restarts by key: windows of all the past over keys that are behind one another.
 
 The rows of concatenated keys follow those of other keys, and a window of all the past
-would take them all in. It restarts before the rows of each key: an input that nobody
-declared is true there. So
+would take them all in; so would the last rows, and a look for the last one. It restarts
+before the rows of each key: an input that nobody declared is true there. So
 
     ~o[t] = ~x[t] / sum(~x[-∞ : t])
 
@@ -12,32 +12,34 @@ becomes
 """
 
 from dataclasses import replace
+from functools import partial
 
 from tiltpy.ir.cuts import leaf_cuts, reads
+from tiltpy.ir.keys import KEY_STARTS
 from tiltpy.ir.nodes import (
     Cut,
     CutWindow,
     Expr,
     InlinedCut,
     Input,
+    LastRows,
     Query,
     Reduce,
     Since,
     TemporalExpr,
     Window,
 )
-from tiltpy.ir.traversal import rewrite
+from tiltpy.ir.traversal import rewrite, sees_present
 from tiltpy.plan.definedness import strict_points
-from tiltpy.types import ALL_PAST, BOOL
-
-KEY_STARTS = "key.starts"
-"""The input that has a true row before the rows of each key; no query can name it."""
+from tiltpy.plan.first_rows import begins_with_rows
+from tiltpy.types import ALL_FUTURE, ALL_PAST, BOOL
 
 
 def restarts_by_key(query: Query) -> bool:
     """Tell whether a query has windows that can restart with each key."""
     return any(
-        isinstance(cut, CutWindow) and _restarts(cut.window)
+        isinstance(cut, CutWindow)
+        and _begin(query, definition, cut.window, cut.element) != cut.window
         for definition in query.definitions
         for cut in leaf_cuts(definition.cuts)
     )
@@ -50,29 +52,46 @@ def restart_by_key(query: Query) -> Query:
     return replace(
         query,
         inputs=(*query.inputs, starts),
-        definitions=tuple(map(_restart, query.definitions)),
+        definitions=tuple(_restart(query, each) for each in query.definitions),
     )
 
 
-def _restarts(window: Window) -> bool:
-    """Tell whether a window folds on, and goes by time."""
-    return window.folds_on and window.limit is None and not window.by_row
+def _begin(
+    query: Query, definition: TemporalExpr, window: Window, element: Expr
+) -> Window:
+    """Let a window begin with each key, if it can."""
+    if window.start > ALL_PAST or window.end == ALL_FUTURE:
+        return window
+    match window.limit:
+        case LastRows() if not sees_present(element):
+            return replace(window, origin=KEY_STARTS)
+        case Since(object=name) if not (
+            window.by_row
+            or name == KEY_STARTS
+            or begins_with_rows(query, definition, name)
+        ):
+            return replace(window, origin=KEY_STARTS)
+        case None if window.look == "last":
+            return replace(window, origin=KEY_STARTS)
+        case None if window.look is None and not window.by_row:
+            return replace(window, limit=Since(KEY_STARTS))
+        case _:
+            return window
 
 
-def _restart(definition: TemporalExpr) -> TemporalExpr:
-    def limit(window: Window) -> Window:
-        return replace(window, limit=Since(KEY_STARTS)) if _restarts(window) else window
+def _restart(query: Query, definition: TemporalExpr) -> TemporalExpr:
+    begin = partial(_begin, query, definition)
 
     def rule(node: Expr) -> Expr:
         if isinstance(node, Reduce):
-            return replace(node, window=limit(node.window))
+            return replace(node, window=begin(node.window, node.element))
         return node
 
     def cut(old: Cut) -> Cut:
         match old:
             case CutWindow():
                 element = rewrite(old.element, rule)
-                return replace(old, window=limit(old.window), element=element)
+                return replace(old, window=begin(old.window, element), element=element)
             case InlinedCut():
                 return InlinedCut(rewrite(old.value, rule), tuple(map(cut, old.cuts)))
             case _:

@@ -161,7 +161,7 @@ def test_explain_names_the_keys() -> None:
     lines = query.explain(inputs={"x": frame}).splitlines()
     number = lines.index("keys concatenated in time: 30")
     assert lines[number + 1] == "    windows of all the past restart with each key"
-    text = "input x by k : f64 time ts point\n~o[t] = sum(~x[last 3 : t])"
+    text = "input x by k : f64 time ts point\n~o[t] = ~x[t : next]"
     query = tilt.parse(text, options=costing(keys=JOINED))
     reason = "not concatenated in time: a window of ~o has no bound in time"
     assert reason in query.explain(inputs={"x": frame})

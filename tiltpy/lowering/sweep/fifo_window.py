@@ -256,7 +256,7 @@ class SlidingWindow:
 
     def jump(self, block: Block, row: LExpr) -> None:
         """Restart as an empty window before a row."""
-        for bound in (self._distance_bound(), self.hi):
+        for bound in (self.lo, self.hi):
             bound.set(block, row)
         if self._stacks():
             block.set(self.middle, i64(-1))

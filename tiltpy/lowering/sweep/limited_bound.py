@@ -63,6 +63,13 @@ class LimitedBound:
             if self.restart.lasts:
                 self.restart.take_over(block)
 
+    def set(self, block: Block, row: LExpr) -> None:
+        """Move to a row, with none in the window."""
+        block.set(self.row, row)
+        if self._counts:
+            block.set(self.counted, row)
+            block.set(self.size, i64(0))
+
     @property
     def _counts(self) -> bool:
         """Tell whether rows must be counted: null rows have numbers, too."""

@@ -29,6 +29,7 @@ from tiltpy.loops.build import (
     sub,
 )
 from tiltpy.loops.nodes import Bin, LExpr, While
+from tiltpy.lowering.sweep.restart import Restart
 from tiltpy.lowering.sweep.row_bounds import RowBounds
 from tiltpy.types import ALL_FUTURE, ALL_PAST, BOOL, I64
 
@@ -36,7 +37,8 @@ from tiltpy.types import ALL_FUTURE, ALL_PAST, BOOL, I64
 class LookWindow:
     """The row that an as-of look sees: `row` while it `exists`.
 
-    It looks `back` for the last row whose stamp is in the window, or for the first.
+    It looks `back` for the last row whose stamp is in the window, since its `origin`,
+    or for the first.
     """
 
     def __init__(
@@ -45,9 +47,11 @@ class LookWindow:
         bounds: RowBounds,
         rows: ObjectRows,
         window: Window,
+        origin: Restart | None = None,
     ) -> None:
         assert window.edge is not None
         back = window.look == "last"
+        self.origin = origin
         self.builder = builder
         self.rows = rows
         self.window = window
@@ -66,6 +70,8 @@ class LookWindow:
     def start(self, block: Block) -> None:
         """Start before the loop."""
         self.bound.start(block)
+        if self.origin is not None:
+            self.origin.start(block)
         block.set(self.row, i64(-1 if self.back else 0))
         block.set(self.exists, FALSE)
 
@@ -79,6 +85,9 @@ class LookWindow:
         readable = block.name("row", self.rows.clamp(greatest(self.row, i64(0))))
         stamp = block.name("stamp", self._edge(readable))
         in_rows = self._is_row()
+        if self.origin is not None:
+            self.origin.advance(block, now)
+            in_rows = conj(in_rows, lt(self.origin.at, stamp))
         block.set(self.exists, conj(in_rows, self._is_near(now, stamp)))
         leaves, comes = self._times(stamp)
         near = select(self.exists, leaves, comes)
@@ -155,7 +164,8 @@ class LookWindow:
 
     def changes(self) -> list[LExpr]:
         """The first times of the loop at which the look may see another row."""
-        return [self.bound.due, self.due]
+        origin = [] if self.origin is None else [self.origin.due]
+        return [self.bound.due, self.due, *origin]
 
     def cut(self, element: Expr, *, bounds: bool) -> LExpr:
         """Return whether another row is seen than at the visit before."""

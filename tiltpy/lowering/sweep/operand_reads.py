@@ -176,5 +176,5 @@ def window_reads(window: Window) -> Iterator[Read]:
             yield Read(window.object, ALL_PAST, window.end, rows=rows)
         case _:
             assert_never(window.limit)
-    if isinstance(window.limit, Since):
-        yield Read(window.limit.object, ALL_PAST, window.end)
+    for name in window.restarts:
+        yield Read(name, ALL_PAST, window.end)

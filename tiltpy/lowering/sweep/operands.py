@@ -41,6 +41,7 @@ from tiltpy.lowering.sweep.cursors import (
     StackCursor,
     StepCursor,
 )
+from tiltpy.lowering.sweep.emptied_window import EmptiedWindow
 from tiltpy.lowering.sweep.fifo_window import SlidingWindow
 from tiltpy.lowering.sweep.interval_cells import IntervalCells
 from tiltpy.lowering.sweep.limited_window import LimitedWindow
@@ -180,8 +181,23 @@ class SweepOperands:
             case WindowPlan.LOOK:
                 if window.look == "nearest":
                     return NearestLook(self.builder, self.bounds, rows, window)
-                return LookWindow(self.builder, self.bounds, rows, window)
+                return LookWindow(
+                    self.builder, self.bounds, rows, window, self._origin(window)
+                )
             case WindowPlan.FIFO if window.limit is not None:
+                restart, origin = self._restart(window), self._origin(window)
+                if restart is None and origin is not None:
+                    return EmptiedWindow(
+                        self.builder,
+                        self.bounds,
+                        rows,
+                        window,
+                        leaps=self.every_tick,
+                        rankings=self.rankings,
+                        low=low,
+                        sorts=window in self.plan.sorted,
+                        origin=origin,
+                    )
                 return LimitedWindow(
                     self.builder,
                     self.bounds,
@@ -191,7 +207,7 @@ class SweepOperands:
                     rankings=self.rankings,
                     low=low,
                     sorts=window in self.plan.sorted,
-                    restart=self._restart(window),
+                    restart=restart,
                 )
             case WindowPlan.FIFO:
                 return SlidingWindow(
@@ -217,7 +233,14 @@ class SweepOperands:
         """The restarts that limit a window, if any do."""
         if not isinstance(window.limit, Since):
             return None
-        condition = self.objects[window.limit.object]
+        condition, origin = self.objects[window.limit.object], self._origin(window)
+        return Restart(self.builder, self.bounds, condition, window, origin)
+
+    def _origin(self, window: Window) -> Restart | None:
+        """The restarts before which a window sees nothing, if there are any."""
+        if window.origin is None:
+            return None
+        condition = self.objects[window.origin]
         return Restart(self.builder, self.bounds, condition, window)
 
     def _reduce(self, node: Reduce) -> None:

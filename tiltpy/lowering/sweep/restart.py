@@ -4,7 +4,7 @@ from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.lasting_states import LastingStates
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.ir.nodes import Window
-from tiltpy.loops.build import INF, add, conj, i64, le, lt, ne, select, sub
+from tiltpy.loops.build import INF, add, conj, i64, le, least, lt, ne, select, sub
 from tiltpy.loops.nodes import LExpr, Var
 from tiltpy.lowering.sweep.row_bounds import RowBound, RowBounds, first_number
 from tiltpy.types import BOOL
@@ -29,9 +29,10 @@ class LeavesRestart:
 class Restart:
     """The latest start `at` of a true row of a condition, before the window's end.
 
-    It never comes (`INF`) before the first one. `moved` says whether the last advance
-    moved it, and `before` is where it was until then. For a window by row, `at` is the
-    number of the first row that is in: that of the true one, or of the next.
+    It never comes (`INF`) before the first one, nor, with an `origin`, between a start
+    of that and the next one. `moved` says whether the last advance moved it, and
+    `before` is where it was until then. For a window by row, `at` is the number of the
+    first row that is in: that of the true one, or of the next.
     """
 
     def __init__(
@@ -40,8 +41,11 @@ class Restart:
         bounds: RowBounds,
         rows: ObjectRows,
         window: Window,
+        origin: "Restart | None" = None,
     ) -> None:
+        assert origin is None or not window.by_row, "rows have no origin in time"
         self.builder = builder
+        self.origin = origin
         self.rows = rows
         self.window = window
         self.own_row: LExpr | None = None
@@ -55,10 +59,14 @@ class Restart:
     @property
     def due(self) -> LExpr:
         """The next time at which it may move."""
-        return self.bound.due
+        if self.origin is None:
+            return self.bound.due
+        return least(self.bound.due, self.origin.due)
 
     def start(self, block: Block) -> None:
         """Start before the loop."""
+        if self.origin is not None:
+            self.origin.start(block)
         self.bound.start(block)
         block.set(self.at, INF)
         block.set(self.before, INF)
@@ -107,7 +115,15 @@ class Restart:
         begin.set(self.at, at)
         passing.when(passing.name("true", conj(value.valid, value.scalar)), begin)
         self.bound.run(block, now, passing, to_row=self.own_row)
+        if self.origin is not None:
+            self.origin.advance(block, now)
+            block.set(self.at, select(lt(self.origin.at, self.at), self.at, INF))
         block.set(self.moved, ne(self.at, self.before))
+
+    def settle(self, block: Block) -> None:
+        """Restore the bounds after visits that did not check them."""
+        for each in filter(None, (self, self.origin)):
+            each.bound.set(block, each.bound.row)
 
     def pace(self, block: Block, row: LExpr) -> LExpr:
         """Pass a row that starts just before the time; test whether it restarts."""

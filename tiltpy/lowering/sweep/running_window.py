@@ -216,7 +216,7 @@ class RunningWindow:
         """Restore the bounds after visits that moved them other than by `advance`."""
         self.hi.set(block, self.hi.row)
         if self.restart is not None:
-            self.restart.bound.set(block, self.restart.bound.row)
+            self.restart.settle(block)
 
     def _insert(self, block: Block, row: LExpr) -> None:
         inside: LExpr = TRUE

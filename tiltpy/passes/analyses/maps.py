@@ -25,7 +25,6 @@ from tiltpy.ir.nodes import (
     LastRows,
     Phi,
     Reduce,
-    Since,
     TemporalExpr,
     Window,
 )
@@ -172,9 +171,9 @@ def _sees_rows(cut: LeafCut, object: str, map: Map) -> bool:
     if not isinstance(cut, CutWindow) or object not in cut.window.objects:
         return False
     window = cut.window
-    if isinstance(window.limit, Since):
-        return window.limit.object == object or map.offset != 0
-    return window.look is not None or isinstance(window.limit, LastRows)
+    if window.look is not None or isinstance(window.limit, LastRows):
+        return True
+    return window.limit is not None and (object in window.restarts or map.offset != 0)
 
 
 def _elements(cuts: tuple[Cut, ...]) -> Iterator[Expr]:

@@ -16,6 +16,7 @@ from tiltpy.costs import Costs
 from tiltpy.emit.references import reductions, references, uses_time
 from tiltpy.emit.values import LoopValue, Reading, lower_expr
 from tiltpy.ir.cuts import leaf_cuts
+from tiltpy.ir.keys import KEY_STARTS
 from tiltpy.ir.nodes import (
     At,
     CutPoint,
@@ -27,6 +28,7 @@ from tiltpy.ir.nodes import (
     Expr,
     Field,
     If,
+    LastRows,
     Reduce,
     Since,
     TemporalExpr,
@@ -43,7 +45,6 @@ from tiltpy.plan.definedness import (
     unknown_value,
 )
 from tiltpy.plan.emptiness import emptiness_tests
-from tiltpy.plan.key_restarts import KEY_STARTS
 from tiltpy.plan.loop_facts import LoopFacts
 from tiltpy.plan.nodes import (
     Advance,
@@ -195,8 +196,8 @@ def _is_never_phi(facts: LoopFacts, node: Reduce) -> bool:
 def _takes_event_in(window: Window, advances: Mapping[Window, Advance]) -> bool:
     """Decide whether each event is in a window at its own time."""
     advance = advances.get(window)
-    begins = window.limit == Since(KEY_STARTS) and advance is Advance.RESTART
-    return begins or advance is Advance.INSERT
+    begins = isinstance(window.limit, LastRows) or window.limit == Since(KEY_STARTS)
+    return advance is Advance.INSERT or (begins and advance is Advance.RESTART)
 
 
 def _takes_rows_in(point: CutPoint, window: Window) -> bool:
@@ -204,9 +205,7 @@ def _takes_rows_in(point: CutPoint, window: Window) -> bool:
     if window.object != point.object or window.end != point.offset:
         return False
     return window.is_fixed or (
-        window.look is None
-        and not isinstance(window.limit, Since)
-        and window.start == ALL_PAST
+        window.look is None and not window.restarts and window.start == ALL_PAST
     )
 
 
@@ -222,6 +221,7 @@ def _keeps_pace(facts: LoopFacts, point: CutPoint, window: Window) -> bool:
         return False
     return (
         point.offset == window.end == 0
+        and window.origin is None
         and not window.by_row
         and all(
             name == point.object or facts.at_events.get(name) == point.object
@@ -231,13 +231,15 @@ def _keeps_pace(facts: LoopFacts, point: CutPoint, window: Window) -> bool:
 
 
 def _restarts_between(facts: LoopFacts, point: CutPoint, window: Window) -> bool:
-    """Decide whether a window that folds on adds each event, and restarts elsewhere.
+    """Decide whether a window without length adds each event, and restarts elsewhere.
 
     The events before have left it at an event that comes after a restart.
     """
     events = facts.objects[point.object]
     return (
-        isinstance(window.limit, Since)
+        bool(window.restarts)
+        and window.look is None
+        and window.start == ALL_PAST
         and "paced_windows" not in facts.disabled
         and window.object == point.object
         and events.layout.points
@@ -257,11 +259,13 @@ def _advance(
         return Advance.SEARCH
     if _takes_rows_in(point, window):
         return Advance.INSERT
-    if plan is WindowPlan.RUNNING:
-        if operands.always_cuts and _keeps_pace(facts, point, window):
-            return Advance.PACE
-        if operands.always_cuts and _restarts_between(facts, point, window):
-            return Advance.RESTART
+    running = plan is WindowPlan.RUNNING
+    if running and operands.always_cuts and _keeps_pace(facts, point, window):
+        return Advance.PACE
+    emptied = running or isinstance(window.limit, LastRows)
+    if emptied and operands.always_cuts and _restarts_between(facts, point, window):
+        return Advance.RESTART
+    if running:
         return Advance.FOLLOW
     if not window.is_fixed:
         return Advance.SEARCH

@@ -12,10 +12,10 @@ import numpy as np
 from tiltpy.abi.layouts import Layout
 from tiltpy.abi.signature import Loop
 from tiltpy.costs import KeyCosts
+from tiltpy.ir.keys import KEY_STARTS
 from tiltpy.lean_dataclass import dataclass
 from tiltpy.plan.key_concatenation import KeyConcatenation
 from tiltpy.plan.key_plan import LoopStarts
-from tiltpy.plan.key_restarts import KEY_STARTS, restarts_by_key
 from tiltpy.plan.nodes import Refusal
 from tiltpy.runtime.arrays.dictionary import Strings
 from tiltpy.runtime.arrays.dtypes import I64Array
@@ -96,10 +96,11 @@ class Concatenation:
         groups = {n: rows for n, rows in inputs.items() if isinstance(rows, Groups)}
         for name in inputs.keys() - groups.keys():
             return Refusal(f"~{name} has no key")
+        from tiltpy.plan.key_restarts import restarts_by_key  # noqa: PLC0415 - late
+
         layouts = {n: concatenated_layout(rows.buffer) for n, rows in groups.items()}
         kernels = compile_for(layouts)
-        restarts = restarts_by_key(kernels.query)
-        if restarts:
+        if restarts_by_key(kernels.query):
             kernels = compile_for(layouts | {KEY_STARTS: STARTS_LAYOUT})
         plan = kernels.concatenation
         if isinstance(plan, Refusal):
