@@ -8,7 +8,9 @@ from typing import Any
 from tiltpy.compiler.options import CompileOptions
 from tiltpy.costs import DEFAULT_COSTS, RunCosts
 
-LOOP_STARTS = "loop_starts", "cut_loop_starts", "relaid_loop_starts"
+LOOP_STARTS = (
+    "loop_starts", "cut_loop_starts", "relaid_loop_starts", "ranked_loop_starts",
+)  # fmt: skip
 """The numbers of loops from which on keys are concatenated."""
 USERS_RUN = RunCosts()
 """The costs of runs as users have them: tests have no baseline kernel by default."""

@@ -158,6 +158,9 @@ class KeyCosts(_Thresholds):
     """Such loops where rows change their layout, or windows restart with each key: a
     row costs up to twice as much (changes of rows until the next by 10,000 keys,
     running totals by 30,000)."""
+    ranked_loop_starts: int = 3 << 13
+    """Such loops where windows that restart rank their values: among those of all keys
+    of a call (medians of all the past by 200,000 keys)."""
     few_rows: int = 1 << 4
     """Rows of each key of a range up to which vectors of events fold its windows anew,
     whatever their length (means of an hour by a million keys)."""
@@ -170,6 +173,9 @@ class KeyCosts(_Thresholds):
     call_rows: int = 1 << 16
     """Rows of concatenated keys in a call, about: what its loops make for each other
     stays in the caches near the core (sessions)."""
+    ranked_call_rows: int = 1 << 12
+    """Such rows where windows rank their values (distinct values of 500 ticks by
+    100,000 keys take 0.75 of the time, medians of all the past by 200,000 a half)."""
     kept_rows: int = 1 << 24
     """Rows of concatenated keys, at most, of which the shifted times are kept for the
     next run over the same rows, 16 bytes each (sessions take 0.8 of the time, panes by
@@ -503,10 +509,10 @@ class Costs(_Thresholds):
     a value more often the more loops there are, and ends the process where it has
     looked a hundred times (12,500 lines: 50 maxima over 1,000 to 6,000 rows)."""
 
-    inserted_rows: int = 1 << 6
+    inserted_rows: int = 1 << 7
     """Rows up to which they are sorted by insertion, rather than by a radix sort, whose
-    digits alone take 20 us (medians of all the past by 100,000 keys: a twentieth of the
-    time)."""
+    digits alone take 20 us (medians of all the past by 10,000 keys of 100 rows: half of
+    the time)."""
     radix_digits: int = 1 << 11
     """Values of a digit of a radix sort: six passes sort 64 bits, and their offsets fit
     the L1 cache (median)."""

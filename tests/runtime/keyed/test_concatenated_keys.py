@@ -179,8 +179,16 @@ def test_explain_names_the_keys() -> None:
             "input x by k : f64 time ts until_next\n~o[t] = ~x[t] + 1.0",
             "relaid_loop_starts",
         ),
+        (
+            "input x by k : f64 time ts point\n~o[t] = sum(~x[-∞ : t])",
+            "relaid_loop_starts",
+        ),
+        (
+            "input x by k : f64 time ts point\n~o[t] = median(~x[-∞ : t])",
+            "ranked_loop_starts",
+        ),
     ],
-    ids=["rows", "cut", "relaid"],
+    ids=["rows", "cut", "relaid", "restarted", "ranked"],
 )
 def test_more_loops_start_where_concatenation_costs_more(
     text: str, dearer: str | None

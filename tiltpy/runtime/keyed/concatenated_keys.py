@@ -23,7 +23,7 @@ from tiltpy.runtime.arrays.pool import ScratchArrays
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
 from tiltpy.runtime.execution.call_numbers import total
 from tiltpy.runtime.execution.call_table import CallTable
-from tiltpy.runtime.execution.kernel import Kernels
+from tiltpy.runtime.execution.kernel import Kernel, Kernels
 from tiltpy.runtime.execution.key_domains import (
     Domains,
     RowsByKey,
@@ -74,6 +74,8 @@ class Concatenation:
             _is_laid_out_anew(rows.buffer) for rows in self.inputs.values()
         ):
             most = costs.relaid_loop_starts
+        if self.plan.restarts and any(loop.structures for loop in loops):
+            most = costs.ranked_loop_starts
         return LoopStarts(len(query.definitions), most)
 
     @property
@@ -183,7 +185,9 @@ class Concatenation:
         loops = {
             loop.name: loop for loop in kernel.signature.loops if loop.name in domains
         }
-        heads = _divide(self.offsets[first : stop + 1], self.costs.call_rows)
+        heads = _divide(
+            self.offsets[first : stop + 1], _choose_rows(kernel, self.costs)
+        )
         edges = np.append(heads, count)
         batch = SweepBatch.of_keys(
             kernel.signature,
@@ -253,6 +257,12 @@ def _is_cut(loop: Loop) -> bool:
 def _is_laid_out_anew(buffer: SnapshotBuffer) -> bool:
     """Tell whether kernels read rows in another layout where they are concatenated."""
     return concatenated_layout(buffer).time is not buffer.abi_layout().time
+
+
+def _choose_rows(kernel: Kernel, costs: KeyCosts) -> int:
+    """Choose how many rows a call has, about."""
+    ranked = any(loop.structures for loop in kernel.signature.loops)
+    return min(costs.call_rows, costs.ranked_call_rows) if ranked else costs.call_rows
 
 
 def _divide(offsets: I64Array, rows: int) -> I64Array:
