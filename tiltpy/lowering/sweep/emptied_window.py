@@ -54,12 +54,14 @@ class EmptiedWindow(LimitedWindow):
         """Empty the window if it restarts, then insert and evict."""
         self.origin.advance(block, now)
         emptied = block.inner()
+        first = self.builder.fresh(f"{self.rows.name}.origin")
+        emptied.set(first, self.hi.row)
         passing = emptied.inner()
-        passing.set(self.hi.row, add(self.hi.row, i64(1)))
-        start = self.rows.start_at(self.rows.clamp(self.hi.row))
-        before = conj(lt(self.hi.row, self.rows.count), lt(start, self.origin.at))
+        passing.set(first, add(first, i64(1)))
+        start = self.rows.start_at(self.rows.clamp(first))
+        before = conj(lt(first, self.rows.count), lt(start, self.origin.at))
         emptied.add(While(before, passing.body()))
-        self._empty(emptied, self.hi.row)
+        self._empty(emptied, first)
         block.when(self.origin.moved, emptied)
         super()._run(block, now)
 
