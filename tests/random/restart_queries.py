@@ -1,6 +1,6 @@
-"""Seeded random queries by key: windows of all the past, and of the last rows.
+"""Seeded random queries by key: windows of all the past, of the last rows, and bounds.
 
-They are over rows, and what other windows make of these. Values are multiples of a
+Windows are over rows, and what other windows make of these. Values are multiples of a
 quarter, so that sums are exact in any order.
 """
 
@@ -55,7 +55,8 @@ def _query(random: Random) -> Query:
     """Draw one whose windows all begin with a row."""
     names = ["x", "y"] if random.random() < 0.3 else ["x"]
     lines = [f"input {name} by k : f64" for name in names]
-    lines += [FOLD, "e = Rows(~x)", f"w = TDom(-∞, ∞, {random.choice((2, 7, 30))})"]
+    bounds = random.choice(("-∞, ∞", "-∞, ∞", "-9, ∞", "3, 60", "-∞, 40"))
+    lines += [FOLD, "e = Rows(~x)", f"w = TDom({bounds}, {random.choice((2, 7, 30))})"]
     lines.append(f"~r[t] = {random.choice(CONDITIONS[: len(names) + 2])}")
     objects = list(names)
     for name in ("a", "b", "c")[: random.choice((1, 1, 2, 2, 3))]:

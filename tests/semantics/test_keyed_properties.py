@@ -173,10 +173,6 @@ def test_keyed_runs_equal_the_interpreter(kind: str, batch: int, *, deep: bool) 
             check_case(kind, seed)
 
 
-def test_rows_that_no_window_has_seen_are_not_evicted() -> None:
-    check_case("restarting", 7210)
-
-
 @pytest.mark.parametrize(
     ("kind", "seed"), [("grids", 1001966), ("open", 1000703), ("open", 1002466)]
 )

@@ -328,16 +328,16 @@ class Compiler(ForkSafe):
     def compile_for(self, layouts: Mapping[str, Layout]) -> QueryKernels:
         """Return the kernels for a combination of layouts.
 
-        With one of the starts of keys windows of all the past restart there.
+        With one of the starts of keys none sees anything beyond its key.
         """
         key = frozenset(layouts.items())
         with self._lock:
             if key not in self._known:
                 query = self.query
                 if KEY_STARTS in layouts:
-                    from tiltpy.plan.key_restarts import restart_by_key  # noqa: PLC0415
+                    from tiltpy.plan.confine_to_keys import confine_to_keys  # noqa: PLC0415
 
-                    query = restart_by_key(query)
+                    query = confine_to_keys(query)
                 self._known[key] = QueryKernels(query, layouts, self.options)
             return self._known[key]
 

@@ -7,7 +7,7 @@ is lowered on trial, as it is there.
 
 from tiltpy.emit.values import LoopValue, Reading, lower_expr, phi
 from tiltpy.ir.keys import KEY_STARTS
-from tiltpy.ir.nodes import At, CutPoint, Query, Reduce, TemporalExpr, Window
+from tiltpy.ir.nodes import At, CutPoint, Query, Reduce, Since, TemporalExpr, Window
 from tiltpy.loops.build import TRUE
 from tiltpy.plan.definedness import (
     present_value,
@@ -18,13 +18,15 @@ from tiltpy.plan.definedness import (
 from tiltpy.plan.emptiness import count_empty
 
 
-def begins_with_rows(query: Query, definition: TemporalExpr, restarts: str) -> bool:
-    """Decide whether `~restarts` is true at the first row of the only input.
+def begins_with_rows(query: Query, definition: TemporalExpr, window: Window) -> bool:
+    """Decide whether what restarts a window is true at the first row of the only input.
 
-    Both objects are φ where there is no row, so that windows of `definition` since it
-    begin with that row, or later.
+    That and the definition of the window are φ where there is no row, so that windows
+    which do not end before their time begin with that row, or later.
     """
-    condition = query.definition(restarts)
+    if not isinstance(window.limit, Since) or window.end < 0:
+        return False
+    condition = query.definition(window.limit.object)
     inputs = [each for each in query.inputs if each.name != KEY_STARTS]
     if condition is None or len(inputs) != 1:
         return False

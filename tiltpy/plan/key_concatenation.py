@@ -10,7 +10,7 @@ from math import lcm
 
 from tiltpy.abi.signature import Signature
 from tiltpy.emit.builder import block_ticks
-from tiltpy.ir.cuts import event_bounds, expressions, leaf_cuts
+from tiltpy.ir.cuts import event_bounds, expressions, leaf_cuts, reads
 from tiltpy.ir.keys import KEY_STARTS
 from tiltpy.ir.nodes import (
     At,
@@ -81,7 +81,7 @@ def plan_concatenation(
         furthest_reach(query) + precision,
         {name: motions.columns(name) for name in query.outputs},
         any(any(event_bounds(each)) for each in query.definitions),
-        query.input(KEY_STARTS) is not None,
+        any(KEY_STARTS in reads(definition) for definition in query.definitions),
     )
 
 
@@ -97,8 +97,8 @@ def _refuse(query: Query) -> Refusal | None:
 
 
 def _refuse_definition(query: Query, definition: TemporalExpr) -> Refusal | None:
+    from tiltpy.plan.confine_to_keys import ends_with_rows  # noqa: PLC0415 - late
     from tiltpy.plan.first_rows import begins_with_rows  # noqa: PLC0415 - late
-    from tiltpy.plan.key_restarts import ends_with_rows  # noqa: PLC0415 - late
 
     tdom, name = definition.tdom, definition.name
     if not tdom.is_infinite:
@@ -113,7 +113,7 @@ def _refuse_definition(query: Query, definition: TemporalExpr) -> Refusal | None
                 if not ends_with_rows(query, seen):
                     return Refusal(f"~{seen} may hold on behind the rows of a key")
         elif isinstance(window.limit, Since):
-            if not begins_with_rows(query, definition, window.limit.object):
+            if not begins_with_rows(query, definition, window):
                 return Refusal(f"a window of ~{name} may reach beyond the first row")
         elif window.start == ALL_PAST:
             return Refusal(f"a window of ~{name} has no bound in time")

@@ -56,6 +56,14 @@ output ~o""",
     "input x by k : f64 time ts point\n~o[t] = count(~x[-∞ : t-40]) - sum(~x[t-9 : t])",
     "input x by k : f64 time ts until_next\nw = TDom(-∞, ∞, 7)\n~o[w] = min(~x[-∞ : w])"
     " - ~x[w]",
+    "input x by k : f64 time ts point\nw = TDom(120, 903, 10)\n~o[w] = max(~x[w-9:w])",
+    "input x by k : f64 time ts point\ne = Rows(~x)\n~o[e] = median(~x[last 3 : e])",
+    """\
+input x by k : f64 time ts point
+~first[t] = session_start(~x, 60)
+~o[t] = ~x[t] != φ ? count(~x[since ~first : t-1]) : φ
+output ~o""",
+    "input x by k : f64 time ts until_next\nv = TDom(125, 900, 1)\n~o[v] = ~x[v-3]",
 )
 
 
@@ -144,6 +152,21 @@ def test_keys_beyond_the_domain_have_nothing(text: str) -> None:
     expected = run(text, APART, frame, end=200)
     assert 0 < len(set(expected["k"].to_pylist())) < 10
     assert run(text, JOINED, frame, end=200).equals(expected)
+
+
+@pytest.mark.parametrize("limit", ["-∞", "last 3", "since ~c", "after ~c"])
+def test_rows_before_the_epoch(limit: str) -> None:
+    frame = rows_of(30, 400, 6)
+    stamps = pa.array(frame["ts"].to_numpy() - 3000)
+    frame = frame.set_column(1, "ts", stamps)
+    text = f"""\
+input x by k : f64 time ts point
+e = Rows(~x)
+~c[e] = ~x[e] > 0
+~a[e] = sum(~x[{limit} : e])
+~o[e] = ~x[e] - sum(~a[e-300 : e])
+output ~o"""
+    assert run(text, SEVERAL, frame).equals(run(text, APART, frame))
 
 
 def test_one_row_of_each_key() -> None:

@@ -1,6 +1,7 @@
 """Operands of a sweep loop: cursors, windows, and the cuts of the object."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import assert_never
 
 from tiltpy.aggregates.user_defined import Slide, slide_of
@@ -237,11 +238,14 @@ class SweepOperands:
         return Restart(self.builder, self.bounds, condition, window, origin)
 
     def _origin(self, window: Window) -> Restart | None:
-        """The restarts before which a window sees nothing, if there are any."""
+        """The restarts before which a window sees nothing, if there are any.
+
+        They go by time, whatever the window does.
+        """
         if window.origin is None:
             return None
-        condition = self.objects[window.origin]
-        return Restart(self.builder, self.bounds, condition, window)
+        condition, by_time = self.objects[window.origin], replace(window, by_row=False)
+        return Restart(self.builder, self.bounds, condition, by_time)
 
     def _reduce(self, node: Reduce) -> None:
         slide, reduction = self.windows[node.window], self._clipping_reduction(node)

@@ -40,6 +40,7 @@ from tiltpy.runtime.keyed.key_shifts import (
 from tiltpy.runtime.keyed.snapshots import KeyedSnapshots
 from tiltpy.runtime.keyed.sweep_calls import SweepBatch
 from tiltpy.runtime.results.key_columns import KeySnapshots
+from tiltpy.types import TDom
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,6 +55,8 @@ class Concatenation:
     kernels: Kernels
     plan: KeyConcatenation
     inputs: Mapping[str, Groups]
+    tdoms: Mapping[str, TDom]
+    """The time domains of the outputs, which their kernels may not have."""
     offsets: I64Array
     request: Request
     strings: Strings
@@ -98,11 +101,13 @@ class Concatenation:
         groups = {n: rows for n, rows in inputs.items() if isinstance(rows, Groups)}
         for name in inputs.keys() - groups.keys():
             return Refusal(f"~{name} has no key")
-        from tiltpy.plan.key_restarts import restarts_by_key  # noqa: PLC0415 - late
+        from tiltpy.plan.confine_to_keys import sees_beyond_keys  # noqa: PLC0415 - late
 
         layouts = {n: concatenated_layout(rows.buffer) for n, rows in groups.items()}
         kernels = compile_for(layouts)
-        if restarts_by_key(kernels.query):
+        query = kernels.query
+        tdoms = {each.name: each.tdom for each in query.definitions}
+        if sees_beyond_keys(query):
             kernels = compile_for(layouts | {KEY_STARTS: STARTS_LAYOUT})
         plan = kernels.concatenation
         if isinstance(plan, Refusal):
@@ -116,8 +121,14 @@ class Concatenation:
         first, *others = (rows.offsets for rows in groups.values())
         offsets = sum(others, first) if others else first
         return Concatenation(
-            compile_for, kernels, plan, groups, offsets, request, strings, costs
+            *(compile_for, kernels, plan, groups, tdoms, offsets),
+            *(request, strings, costs),
         )
+
+    @property
+    def _is_confined(self) -> bool:
+        """Tell whether kernels are of a query that is confined to keys."""
+        return self.kernels.query.input(KEY_STARTS) is not None
 
     def describe(self) -> Iterator[str]:
         """Say what is done beside shifting rows."""
@@ -132,7 +143,7 @@ class Concatenation:
             name: concatenated_layout(rows.buffer, most)
             for name, rows in self.inputs.items()
         }
-        if self.plan.restarts:
+        if self._is_confined:
             layouts[KEY_STARTS] = STARTS_LAYOUT
         return self.compile_for(layouts)
 
@@ -161,10 +172,8 @@ class Concatenation:
         domains = {}
         count = stop - first
         for name, sources in query.boundaries:
-            definition = query.definition(name)
-            assert definition is not None
             seen = [inputs[source] for source, _ in sources if source != KEY_STARTS]
-            domains[name] = key_domains(definition.tdom, seen, count, self.request)
+            domains[name] = key_domains(self.tdoms[name], seen, count, self.request)
         reach = self.plan.reach
         shifts = KeyShifts.of(
             inputs.values(), domains.values(), self.plan.apart, self.plan.precision
@@ -179,7 +188,7 @@ class Concatenation:
             name: (shifts.shift(each, reach), inputs[name].offsets)
             for name, each in rows.items()
         }
-        if self.plan.restarts:
+        if self._is_confined:
             visible[KEY_STARTS] = shifts.starts(reach)
         kernel = kernels.sweep()
         loops = {

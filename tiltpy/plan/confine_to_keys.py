@@ -1,4 +1,4 @@
-"""Restarts by key: windows of all the past over keys that are behind one another.
+"""Queries over concatenated keys, which see nothing beyond the rows of their key.
 
 The rows of concatenated keys follow those of other keys, and a window of all the past
 would take them all in; so would the last rows, and a look for the last one. It restarts
@@ -9,12 +9,14 @@ before the rows of each key: an input that nobody declared is true there. So
 becomes
 
     ~o[t] = ~x[t] / sum(~x[since ~key.starts : t])
+
+Nor do rows have their times: an output has no bounds there, and is cut afterwards.
 """
 
 from dataclasses import replace
 from functools import partial
 
-from tiltpy.ir.cuts import leaf_cuts, reads
+from tiltpy.ir.cuts import leaf_cuts, readers_of, reads
 from tiltpy.ir.keys import KEY_STARTS
 from tiltpy.ir.nodes import (
     Cut,
@@ -35,25 +37,35 @@ from tiltpy.plan.first_rows import begins_with_rows
 from tiltpy.types import ALL_FUTURE, ALL_PAST, BOOL
 
 
-def restarts_by_key(query: Query) -> bool:
-    """Tell whether a query has windows that can restart with each key."""
-    return any(
-        isinstance(cut, CutWindow)
-        and _begin(query, definition, cut.window, cut.element) != cut.window
-        for definition in query.definitions
-        for cut in leaf_cuts(definition.cuts)
-    )
+def sees_beyond_keys(query: Query) -> bool:
+    """Tell whether a query has windows or bounds that `confine_to_keys` changes."""
+    return _confine(query) != query.definitions
 
 
-def restart_by_key(query: Query) -> Query:
-    """Let windows of all the past begin with the rows of their key."""
+def confine_to_keys(query: Query) -> Query:
+    """Let windows of all the past begin with the rows of their key.
+
+    An output that nothing else reads has no bounds in time: what lies beyond them is
+    cut, as what lies beyond its key is.
+    """
     keys = next(declared.keys for declared in query.inputs if declared.keys)
     starts = Input(KEY_STARTS, BOOL, keys=keys)
-    return replace(
-        query,
-        inputs=(*query.inputs, starts),
-        definitions=tuple(_restart(query, each) for each in query.definitions),
+    inputs = *query.inputs, starts
+    return replace(query, inputs=inputs, definitions=_confine(query))
+
+
+def _confine(query: Query) -> tuple[TemporalExpr, ...]:
+    read = readers_of(query.definitions)
+    return tuple(
+        _restart(query, each)
+        if each.name in read or each.tdom.rows is not None
+        else _restart(query, _unbound(each))
+        for each in query.definitions
     )
+
+
+def _unbound(definition: TemporalExpr) -> TemporalExpr:
+    return replace(definition, tdom=replace(definition.tdom, start=None, end=None))
 
 
 def _begin(
@@ -68,7 +80,7 @@ def _begin(
         case Since(object=name) if not (
             window.by_row
             or name == KEY_STARTS
-            or begins_with_rows(query, definition, name)
+            or begins_with_rows(query, definition, window)
         ):
             return replace(window, origin=KEY_STARTS)
         case None if window.look == "last":

@@ -6,10 +6,10 @@ import tiltpy as tilt
 from tiltpy.ir.keys import KEY_STARTS
 from tiltpy.ir.nodes import Reduce
 from tiltpy.ir.print.query import format_query
-from tiltpy.plan.key_restarts import (
+from tiltpy.plan.confine_to_keys import (
+    confine_to_keys,
     ends_with_rows,
-    restart_by_key,
-    restarts_by_key,
+    sees_beyond_keys,
 )
 
 KEYED = "input x by k : f64\n"
@@ -33,17 +33,27 @@ def test_windows_of_all_the_past_begin_with_their_key(
     body: str, restarted: str | None
 ) -> None:
     query = tilt.parse(f"{KEYED}~o[t] = {body}").query
-    assert restarts_by_key(query) == (restarted is not None)
+    assert sees_beyond_keys(query) == (restarted is not None)
     if restarted is not None:
-        made = restart_by_key(query)
+        made = confine_to_keys(query)
         assert f"~o[t] = {restarted}\n" in format_query(made)
         assert made.inputs[-1].name == KEY_STARTS
-        assert not restarts_by_key(made)
+        assert not sees_beyond_keys(made)
+
+
+def test_outputs_have_no_bounds_unless_others_read_them() -> None:
+    text = (
+        f"{KEYED}w = TDom(5, 90, 10)\n~a[w] = ~x[w]\n~o[w] = ~a[w] + sum(~x[w-9 : w])"
+    )
+    query = tilt.parse(text).query
+    assert sees_beyond_keys(query)
+    bounds = [(d.tdom.start, d.tdom.end) for d in confine_to_keys(query).definitions]
+    assert bounds == [(5, 90), (None, None)]
 
 
 def test_looks_for_the_last_row_see_none_of_another_key() -> None:
     query = tilt.parse(f"{KEYED}~o[t] = ~x[last : t]").query
-    (definition,) = restart_by_key(query).definitions
+    (definition,) = confine_to_keys(query).definitions
     assert isinstance(definition.body, Reduce)
     assert definition.body.window.origin == KEY_STARTS
 
