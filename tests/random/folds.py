@@ -5,6 +5,7 @@ a row, automata, counters, and what depends on the rows in some other way.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
@@ -13,6 +14,7 @@ from tests.random.streams import StreamMaker
 from tiltpy.frontend.parse import parse
 from tiltpy.types import BOOL, F64, I64
 
+GRIDS: tuple[str, ...] = ("every", "every", "coarse", "late")
 FACTORS = ("0.0", "0.25", "0.5", "-0.5", "0.9", "0.999", "1.0", "-1.0")
 OBJECTS = (("x", F64), ("y", I64), ("b", BOOL))
 
@@ -24,11 +26,17 @@ class FoldWriter:
     random: Random
 
     def query(self) -> str:
-        """A query with one to three outputs, each of one fold or two."""
+        """A query with one to three outputs, each of one fold or two.
+
+        Those of some are all over rows, and begin anew at rows.
+        """
         count = self.random.randint(1, 3)
         folds = "\n".join(f"{self.reduction(f'fold{i}')}" for i in range(3))
         outputs = [f"~o{number}" for number in range(count)]
-        lines = [self.definition(name) for name in outputs]
+        domains, cut = GRIDS, self.condition("~x[every]", "~y[every]")
+        if self.random.random() < 0.2:
+            domains, cut = ("rows",), self.condition("~x[rows]")
+        lines = [self.definition(name, domains) for name in outputs]
         return "\n".join(
             (
                 "input x : f64\ninput y : i64\ninput b : bool",
@@ -36,14 +44,15 @@ class FoldWriter:
                 "every = TDom(-∞, ∞, 1)",
                 f"coarse = TDom(-∞, ∞, {self.random.choice((2, 3, 7))}, offset=1)",
                 "late = TDom(6, ∞, 1)",
-                f"~cut[every] = {self.condition('~x[every]', '~y[every]')}",
+                "rows = Rows(~x)",
+                f"~cut[{domains[0]}] = {cut}",
                 *lines,
                 f"output {', '.join(outputs)}",
             )
         )
 
-    def definition(self, name: str) -> str:
-        domain = self.random.choice(("every", "every", "coarse", "late"))
+    def definition(self, name: str, domains: Sequence[str]) -> str:
+        domain = self.random.choice(domains)
         body = re.sub(r"\bt\b", domain, self.body())
         return f"{name}[{domain}] = {body}"
 

@@ -13,9 +13,10 @@ import pytest
 
 import tiltpy as tilt
 from tests.compare import assert_same
-from tests.compiled import random_setting, run_compiled
+from tests.compiled import Setting, random_setting, run_compiled
 from tests.costs import default_costs
 from tests.engines.test_out_of_core import run_streamed
+from tests.plain import check_engines
 from tests.random.folds import random_fold_case
 from tiltpy.frontend.parse import parse
 from tiltpy.interpreter.evaluate import interpret
@@ -117,3 +118,18 @@ def test_no_bit_depends_on_chunks_or_workers(name: str) -> None:
     if default_workers() > 1:
         forgets = "chunks go on from states, guessed from the"
         assert (forgets in said) == (name not in SEQUENTIAL)
+
+
+@pytest.mark.parametrize("window", ["since ~c", "after ~c"])
+@pytest.mark.parametrize("fold", ["count", "sum", "max", "first"])
+def test_the_first_row_of_a_chunk_may_restart(window: str, fold: str) -> None:
+    """Restarts by row are numbered in each chunk anew, from 0 on."""
+    text = f"""input x : i64
+        e = Rows(~x)
+        ~c[e] = ~x[e] > 0
+        ~o[e] = {fold}(~x[{window} : e])
+        output ~o"""
+    values = (3, -1, 0, 5, 5, -2, 3, -4, -4, 1)
+    rows = [(2 * i // 3 * 2, 2 * i // 3 * 2 + 1, v) for i, v in enumerate(values)]
+    settings = [Setting(chunk=chunk) for chunk in (None, 1, 2, 3, 5)]
+    check_engines(text, {"x": rows}, settings=settings)

@@ -78,8 +78,8 @@ class Restart:
 
     def resume(self, block: Block, reached: LExpr) -> None:
         """Pass over the rows that started before a time, which `at` knows."""
-        if self.window.by_row:  # of the rows to come all are behind it
-            block.set(self.at, select(self.has_come(), i64(0), INF))
+        if self.window.by_row:  # before all rows, of which the first may restart
+            block.set(self.at, select(self.has_come(), i64(-1), INF))
         block.set(self.before, self.at)
         self.bound.run(block, sub(reached, i64(self.bound.offset + 1)))
 
