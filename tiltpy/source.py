@@ -10,6 +10,7 @@ from dataclasses import field
 from re import finditer
 
 from tiltpy.lean_dataclass import dataclass
+from tiltpy.text_columns import count_columns
 from tiltpy.visible import escape_lines, escape_text
 
 CLIP = 60
@@ -37,7 +38,8 @@ class Source:
         """Return the text of a line (counted from 1), without its end."""
         start = self.line_starts[number - 1]
         stop = self.text.find("\n", start)
-        return self.text[start:] if stop < 0 else self.text[start:stop]
+        line = self.text[start:] if stop < 0 else self.text[start:stop]
+        return line.removesuffix("\r")  # lines end in both on Windows
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +71,13 @@ class Span:
         before, after = escape_lines(text[: column - 1]), text[column - 1 :]
         marked = escape_lines(after[: self.end - self.start])
         margin = len(str(number)) + 2
-        lead = "".join("\t" if char == "\t" else " " for char in before)
+        lead = "\t".join(" " * count_columns(text) for text in before.split("\t"))
+        carets = "^" * max(1, count_columns(marked))
         bar = " " * margin + "|"
         return (
             f"{' ' * (margin - 2)}--> {self}\n{bar}\n"
             f"{number:>{margin - 1}} | {escape_lines(text)}\n"
-            f"{bar} {lead}{'^' * max(1, len(marked))} {escape_text(note)}".rstrip()
+            f"{bar} {lead}{carets} {escape_text(note)}".rstrip()
         )
 
 

@@ -93,3 +93,37 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "bad.tilt").write_text("~a[t] = ")
     with pytest.raises(TiltError, match=r"--> .*bad\.tilt:1:7"):
         parse_file(tmp_path / "bad.tilt")
+
+
+def caret(text: str) -> list[str]:
+    """The line of the first error, and what stands below it."""
+    with pytest.raises(QueryErrors) as caught:
+        parse(text)
+    return str(caught.value).split("\n")[3:5]
+
+
+@pytest.mark.parametrize(
+    ("before", "below"),
+    [
+        ('"Zürich" == ', "            "),
+        ('"東京" == ', "          "),  # each takes two columns
+        ('"ＡＢ" == ', "          "),
+        ('"e\u0301" == ', "       "),  # a mark takes none
+        ("\t1 +\t", "\t   \t"),
+    ],
+)
+def test_carets_stand_below_what_they_mark(before: str, below: str) -> None:
+    shown, marks = caret(f"input x : string\n~o[t] = {before}~夏[t]")
+    assert shown == f" 2 | ~o[t] = {before}~夏[t]"
+    assert marks.startswith(f"   | {' ' * 8}{below}^^^ ")
+
+
+def test_a_line_of_windows_ends_before_its_end() -> None:
+    text = "input x : f64\r\n~o[t] = ~y[t]\r\n"
+    assert caret(text)[0] == " 2 | ~o[t] = ~y[t]"
+    assert parse(text.replace("~y", "~x")) == parse("input x : f64\n~o[t] = ~x[t]")
+
+
+def test_one_argument_is_one() -> None:
+    with pytest.raises(QueryErrors, match="f takes 1 argument, not 2"):
+        parse("def f(v) = v\ninput x : f64\n~o[t] = f(~x[t], 1)")

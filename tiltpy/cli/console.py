@@ -11,8 +11,8 @@ from tiltpy.colors import BOLD, has_colors, paint, paint_message, paint_preview
 from tiltpy.errors import QueryError, TiltError, TiltWarning
 from tiltpy.frontend.surface.size_limits import read_start
 from tiltpy.messages import quantity
-from tiltpy.runtime.arrow.display import format_values
-from tiltpy.visible import escape_lines, escape_text
+from tiltpy.runtime.arrow.display import format_lines
+from tiltpy.visible import escape_lines
 
 STDIN = "-"
 """The standard input among paths."""
@@ -114,16 +114,7 @@ def format_preview(
     `rows` are shown. `count` is the number of rows if the table is a head itself, and
     `noun` what a row is.
     """
-    head = table.slice(0, rows)
-    columns = [
-        [escape_text(text) for text in (name, *format_values(column))]
-        for name, column in zip(head.column_names, head.columns, strict=True)
-    ]
-    widths = [max(map(len, column)) for column in columns]
-    lines = [
-        "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
-        for row in zip(*columns, strict=True)
-    ]
+    lines = format_lines(table.slice(0, rows))
     count = len(table) if count is None else count
     note = f", the first {rows} shown" if count > rows else ""
     return "\n".join([*lines, quantity(count, noun) + note])

@@ -1,7 +1,7 @@
 """`tilt disorder`: how far rows are out of order, and what each latency would lose."""
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ from tiltpy.cli.console import display_name, say
 from tiltpy.cli.text_options import TextOptions, add_text_options, is_pipe
 from tiltpy.messages import quantity
 from tiltpy.runtime.ingest.describe_table import all_rows
+from tiltpy.text_columns import align_columns
 
 if TYPE_CHECKING:
     from tiltpy.runtime.ingest.describe_disorder import DisorderReport
@@ -70,7 +71,7 @@ def _format_report(
     yield f"{name}: {quantity(report.rows, 'row')}, {report.time} ({report.type}){keys}"
     yield ""
     measures = report.measures
-    yield from _align(
+    yield from align_columns(
         [
             (
                 "inversions",
@@ -98,7 +99,7 @@ def _format_report(
         )
         for effect in report.effects
     ]
-    yield from _align(rows, "<>>>")
+    yield from align_columns(rows, "<>>>")
 
 
 def _format_share(count: int, rows: int) -> str:
@@ -106,11 +107,3 @@ def _format_share(count: int, rows: int) -> str:
     if 0 < share < LEAST_SHARE:
         return f"< {LEAST_SHARE:.2%}"
     return f"{share:.2%}"
-
-
-def _align(rows: Sequence[tuple[str, ...]], sides: str) -> Iterator[str]:
-    """Align cells in columns, to the left or to the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = zip(row, sides, widths, strict=True)
-        yield "  ".join(f"{cell:{side}{width}}" for cell, side, width in cells).rstrip()

@@ -16,6 +16,7 @@ from tiltpy.cli.run_options import check_output_path
 from tiltpy.cli.text_options import TextOptions, add_text_options, is_pipe
 from tiltpy.frontend.surface.names import RESERVED
 from tiltpy.runtime.arrow.files import replace_files
+from tiltpy.text_columns import align_columns
 from tiltpy.visible import escape_text
 
 if TYPE_CHECKING:
@@ -170,7 +171,4 @@ def _query(
 
 def _align(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
     cells = [[escape_text(cell)[:40] for cell in row] for row in rows]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    for row in cells:
-        padded = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        yield "  ".join(padded).rstrip()
+    yield from align_columns(cells, "<" * len(cells[0]))

@@ -6,12 +6,12 @@ The contents of each frame are laid out first, then the frames among the other b
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from graphlib import TopologicalSorter
-from unicodedata import east_asian_width
 
 from tiltpy.explain.boxes import break_lines, format_box, group_by_loop
 from tiltpy.explain.layered_layout import Arrow, GraphLayout, Route, Size, lay_out
 from tiltpy.explain.outline import Outline, Reference
 from tiltpy.lean_dataclass import dataclass
+from tiltpy.text_columns import count_columns
 
 LETTER, LINE = 7.25, 16.0
 """The width of a letter of the fixed pitch, and the height of a line."""
@@ -253,14 +253,9 @@ def _begin_at(curve: CurvedArrow, bottom: float) -> CurvedArrow:
 
 
 def _text_size(lines: Sequence[str]) -> Size:
-    return Size(LETTER * max(map(_count_columns, lines)), LINE * len(lines))
+    return Size(LETTER * max(map(count_columns, lines)), LINE * len(lines))
 
 
 def _label_size(arrow: CurvedArrow) -> Size:
     size = _text_size(arrow.lines)
     return Size(SMALL * size.width + PADDING, SMALL * size.height)
-
-
-def _count_columns(line: str) -> int:
-    """Count the columns of a line: some letters take two."""
-    return sum(2 if east_asian_width(letter) in "WF" else 1 for letter in line)

@@ -54,3 +54,13 @@ def test_previews_and_notebooks_show_structs_in_structs() -> None:
     found = query.run(x=table).to_arrow()
     assert format_preview(found).splitlines()[1].endswith("  { b = 2.5, c = 1 }  2")
     assert "<td>{ b = 2.5, c = 1 }</td><td>2</td>" in format_html(found, "y")
+
+
+def test_wide_letters_take_two_columns_of_a_preview() -> None:
+    table = pa.table({"city": ["東京", "Rome", "e\u0301"], "n": [1, 20, 3]})
+    assert format_preview(table).splitlines()[:-1] == [
+        "city   n",
+        "東京   1",
+        "Rome  20",
+        "   e\u0301   3",
+    ]

@@ -10,6 +10,7 @@ from tiltpy.frontend.elaboration.tick_constants import Times
 from tiltpy.frontend.hints.calls import hint_length_after
 from tiltpy.frontend.hints.general import quote
 from tiltpy.frontend.surface import syntax
+from tiltpy.messages import quantity
 from tiltpy.source import Span
 from tiltpy.types import Unit
 
@@ -34,8 +35,8 @@ def match_arguments(
             raise QueryError("E0206", message, binding.name.span, _signature(function))
     if len(plain) > len(known):
         required = _count_required(function)
-        most = f"{len(known)}" if required == len(known) else f"at most {len(known)}"
-        raise _wrong_count(function, call, most)
+        bound = "" if required == len(known) else "at most "
+        raise _wrong_count(function, call, bound + quantity(len(known), "argument"))
     missing = [
         parameter.name.text
         for parameter in function.parameters[len(plain) :]
@@ -43,8 +44,8 @@ def match_arguments(
     ]
     if missing:
         least = _count_required(function)
-        wanted = f"{least}" if least == len(known) else f"at least {least}"
-        raise _wrong_count(function, call, wanted)
+        bound = "" if least == len(known) else "at least "
+        raise _wrong_count(function, call, bound + quantity(least, "argument"))
     for position, parameter in enumerate(function.parameters):
         if position < len(plain):
             yield parameter, plain[position]
@@ -87,7 +88,7 @@ def _wrong_count(
     function: syntax.FunctionDefinition, call: syntax.CallExpression, wanted: str
 ) -> QueryError:
     count = len(call.arguments) + len(call.named)
-    message = f"{call.callee.text} takes {wanted} arguments, not {count}"
+    message = f"{call.callee.text} takes {wanted}, not {count}"
     hint = hint_length_after(call) if function.parameters[0].object else ""
     return QueryError("E0206", message, call.span, hint or _signature(function))
 

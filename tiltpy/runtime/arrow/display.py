@@ -1,13 +1,14 @@
 """Tables as text and HTML, for previews and notebooks."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.types as pt
 
 from tiltpy import html
 from tiltpy.runtime.arrow.time_texts import write_times
+from tiltpy.text_columns import align_columns
 from tiltpy.types import NANOSECONDS, format_duration
 from tiltpy.visible import escape_text
 
@@ -73,16 +74,16 @@ def _format_structs(array: pa.Array) -> list[str]:
 def format_text(table: pa.Table, rows: int = NOTEBOOK_ROWS) -> str:
     """Format the first rows of a table in columns of text; nulls are φ."""
     shown = table.slice(0, rows)
+    return "\n".join(format_lines(shown))
+
+
+def format_lines(table: pa.Table) -> Iterator[str]:
+    """Format a table in columns of text, the names first, a line each; nulls are φ."""
     columns = [
-        [name, *map(escape_text, format_values(column))]
-        for name, column in zip(table.column_names, shown.columns, strict=True)
+        [escape_text(text) for text in (name, *format_values(column))]
+        for name, column in zip(table.column_names, table.columns, strict=True)
     ]
-    widths = [max(map(len, texts)) for texts in columns]
-    lines = zip(*columns, strict=True)
-    return "\n".join(
-        "  ".join(text.rjust(width) for text, width in zip(line, widths, strict=True))
-        for line in lines
-    )
+    return align_columns(list(zip(*columns, strict=True)))
 
 
 def format_html(table: pa.Table, title: str) -> str:
