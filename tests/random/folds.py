@@ -28,14 +28,15 @@ class FoldWriter:
     def query(self) -> str:
         """A query with one to three outputs, each of one fold or two.
 
-        Those of some are all over rows, and begin anew at rows.
+        Those of some are all over rows, and begin anew at rows or on a grid.
         """
         count = self.random.randint(1, 3)
         folds = "\n".join(f"{self.reduction(f'fold{i}')}" for i in range(3))
         outputs = [f"~o{number}" for number in range(count)]
-        domains, cut = GRIDS, self.condition("~x[every]", "~y[every]")
+        domains, over, cut = GRIDS, "every", self.condition("~x[every]", "~y[every]")
         if self.random.random() < 0.2:
-            domains, cut = ("rows",), self.condition("~x[rows]")
+            over = self.random.choice(("rows", "coarse"))
+            domains, cut = ("rows",), self.condition(f"~x[{over}]")
         lines = [self.definition(name, domains) for name in outputs]
         return "\n".join(
             (
@@ -45,7 +46,7 @@ class FoldWriter:
                 f"coarse = TDom(-∞, ∞, {self.random.choice((2, 3, 7))}, offset=1)",
                 "late = TDom(6, ∞, 1)",
                 "rows = Rows(~x)",
-                f"~cut[{domains[0]}] = {cut}",
+                f"~cut[{over}] = {cut}",
                 *lines,
                 f"output {', '.join(outputs)}",
             )

@@ -120,6 +120,9 @@ def test_no_bit_depends_on_chunks_or_workers(name: str) -> None:
         assert (forgets in said) == (name not in SEQUENTIAL)
 
 
+IN_CHUNKS = [Setting(chunk=chunk) for chunk in (None, 1, 2, 3, 7)]
+
+
 @pytest.mark.parametrize("window", ["since ~c", "after ~c"])
 @pytest.mark.parametrize("fold", ["count", "sum", "max", "first"])
 def test_the_first_row_of_a_chunk_may_restart(window: str, fold: str) -> None:
@@ -131,5 +134,32 @@ def test_the_first_row_of_a_chunk_may_restart(window: str, fold: str) -> None:
         output ~o"""
     values = (3, -1, 0, 5, 5, -2, 3, -4, -4, 1)
     rows = [(2 * i // 3 * 2, 2 * i // 3 * 2 + 1, v) for i, v in enumerate(values)]
-    settings = [Setting(chunk=chunk) for chunk in (None, 1, 2, 3, 5)]
-    check_engines(text, {"x": rows}, settings=settings)
+    check_engines(text, {"x": rows}, settings=IN_CHUNKS)
+
+
+@pytest.mark.parametrize("precision", [1, 2, 3])
+@pytest.mark.parametrize("end", ["e", "e-1", "e+2"])
+@pytest.mark.parametrize(
+    "fold",
+    [
+        "last(~x[after ~c : {}])",
+        "count(~x[since ~c : {}])",
+        "count(~m[since ~c : {}])",
+        "sum(~m[since ~c : {} within 7])",
+    ],
+)
+def test_snapshots_go_on_in_the_chunks_of_rows(
+    fold: str, end: str, precision: int
+) -> None:
+    """Those that a chunk computes anew, of an object that its rows fold."""
+    text = f"""input x : f64
+        input y : f64
+        e = Rows(~x)
+        g = TDom(-∞, ∞, {precision})
+        ~c[g] = ~x[g-2] + ~y[g] > 3
+        ~m[g] = ~x[g] + ~y[g-1]
+        ~o[e] = {fold.format(end)}
+        output ~o"""
+    x = [(1, 9, 7.0), (9, 10, -1.0), (10, 17, 5.0), (17, 24, -1.0), (30, 33, 4.0)]
+    y = [(0, 12, 1.0), (12, 20, 2.0), (25, 40, 3.0)]
+    check_engines(text, {"x": x, "y": y}, settings=IN_CHUNKS)

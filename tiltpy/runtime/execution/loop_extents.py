@@ -84,9 +84,14 @@ class Extents(Generic[N]):
             self.extents[loop.name] = extent
             owned = self.cells.get(loop.name)
             if loop.keeps_states and owned is not None:
-                # Its states go on to the last cell.
+                # Its states go on to the last cell. Which snapshots they know is told
+                # by starts, and objects begin one where they are first asked for. So
+                # they are asked for before what is new, as by a seam cell: rows have
+                # none.
+                before = 1 if loop.shape is Shape.ROWS else 0
                 last = choose(owned.some, owned.last, extent[1])
-                first = choose(owned.some, least(extent[0], last), extent[0])
+                first = least(extent[0], last) - before
+                first = choose(owned.some, first, extent[0])
                 extent = first, most(extent[1], last)
             for read in self._reads(loop):
                 needed = _range_of(extent, read)
