@@ -7,21 +7,10 @@ from tiltpy.abi.signature import RowCount, Scratch
 from tiltpy.abi.slots import OF_STRINGS, Slot, SlotKind
 from tiltpy.costs import DEFAULT_COSTS, Costs
 from tiltpy.ir.nodes import UserReduction
+from tiltpy.ir.reductions import block_ticks
 from tiltpy.loops.build import TRUE
 from tiltpy.loops.nodes import Array, Assign, Branch, For, LExpr, Num, Stmt, Var
-from tiltpy.types import I64, NANOSECONDS, Scalar, Unit
-
-
-def block_ticks(unit: Unit | None) -> int:
-    """Choose the ticks of a block in which windows that fold on add floats up.
-
-    The power of two next to an hour, or 4,096 ticks. It decides how sums associate, so
-    it follows from the query alone.
-    """
-    if unit is None:
-        return 1 << 12
-    ticks = NANOSECONDS["h"] // NANOSECONDS[unit]
-    return 1 << max(12, ticks.bit_length())
+from tiltpy.types import I64, Scalar
 
 
 class KernelBuilder:

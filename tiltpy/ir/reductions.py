@@ -1,4 +1,4 @@
-"""Reductions: which round, and the clauses of user-defined ones."""
+"""Reductions: which round, and in which blocks; the clauses of user-defined ones."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -19,7 +19,7 @@ from tiltpy.ir.nodes import (
 )
 from tiltpy.ir.traversal import walk
 from tiltpy.ops import REDUCTIONS
-from tiltpy.types import I64, Scalar, Type, columns, int_range
+from tiltpy.types import I64, NANOSECONDS, Scalar, Type, Unit, columns, int_range
 
 STATE = "state"
 START, END = "start", "end"
@@ -42,6 +42,18 @@ def rounds(node: Reduce) -> bool:
         # Of integers of fewer bits the sum is exact, which doubles are of no others.
         return node.element.type.is_float or node.element.type.bits == 64
     return rule.additive or rule.moments > 0
+
+
+def block_ticks(unit: Unit | None) -> int:
+    """Choose the ticks of a block in which windows that fold on add floats up.
+
+    The power of two next to an hour, or 4,096 ticks. It decides how sums associate, so
+    it follows from the query alone.
+    """
+    if unit is None:
+        return 1 << 12
+    ticks = NANOSECONDS["h"] // NANOSECONDS[unit]
+    return 1 << max(12, ticks.bit_length())
 
 
 def picked_bound(reduction: UserReduction) -> Bound | None:

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from math import lcm
 
 from tiltpy.abi.signature import Signature
-from tiltpy.emit.builder import block_ticks
 from tiltpy.ir.cuts import event_bounds, expressions, leaf_cuts, reads
 from tiltpy.ir.keys import KEY_STARTS
 from tiltpy.ir.nodes import (
@@ -23,7 +22,7 @@ from tiltpy.ir.nodes import (
     TemporalExpr,
     Window,
 )
-from tiltpy.ir.reductions import rounds
+from tiltpy.ir.reductions import block_ticks, rounds
 from tiltpy.ir.traversal import walk
 from tiltpy.lean_dataclass import dataclass
 from tiltpy.plan.nodes import Refusal

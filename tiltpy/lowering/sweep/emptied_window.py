@@ -53,16 +53,16 @@ class EmptiedWindow(LimitedWindow):
     def _run(self, block: Block, now: LExpr) -> None:
         """Empty the window if it restarts, then insert and evict."""
         self.origin.advance(block, now)
-        emptied = block.inner()
+        anew = block.inner()
         first = self.builder.fresh(f"{self.rows.name}.origin")
-        emptied.set(first, self.hi.row)
-        passing = emptied.inner()
+        anew.set(first, self.hi.row)
+        passing = anew.inner()
         passing.set(first, add(first, i64(1)))
         start = self.rows.start_at(self.rows.clamp(first))
         before = conj(lt(first, self.rows.count), lt(start, self.origin.at))
-        emptied.add(While(before, passing.body()))
-        self._empty(emptied, first)
-        block.when(self.origin.moved, emptied)
+        anew.add(While(before, passing.body()))
+        self._empty(anew, first)
+        block.when(self.origin.moved, anew)
         super()._run(block, now)
 
     def take_since(self, block: Block, now: LExpr, row: LExpr) -> None:
@@ -71,9 +71,9 @@ class EmptiedWindow(LimitedWindow):
         All rows before it have left then.
         """
         self.origin.advance(block, now)
-        emptied = block.inner()
-        self._empty(emptied, row)
-        block.when(self.origin.moved, emptied)
+        anew = block.inner()
+        self._empty(anew, row)
+        block.when(self.origin.moved, anew)
         self.take(block, now, row)
 
     def _empty(self, block: Block, row: LExpr) -> None:

@@ -11,12 +11,13 @@ from tiltpy.abi.layouts import Layout
 from tiltpy.abi.signature import Signature
 from tiltpy.abi.slots import SlotKind
 from tiltpy.costs import Costs
-from tiltpy.emit.builder import Block, KernelBuilder, block_ticks
+from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.output_arrays import OutputArrays, output_arrays
 from tiltpy.emit.references import derived_bounds, fields_read
 from tiltpy.emit.row_access import ObjectRows, input_rows
 from tiltpy.ir.cuts import reads
 from tiltpy.ir.nodes import Query, TemporalExpr
+from tiltpy.ir.reductions import block_ticks
 from tiltpy.loops.build import (
     INF,
     NEVER,

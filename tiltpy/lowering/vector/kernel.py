@@ -21,11 +21,12 @@ from tiltpy.abi.signature import (
 )
 from tiltpy.abi.slots import SlotKind
 from tiltpy.emit.axes import whole_vectors
-from tiltpy.emit.builder import Block, KernelBuilder, block_ticks
+from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.cell_arrays import ALIGNED, Bitmap, CellArrays
 from tiltpy.emit.references import fields_read
 from tiltpy.emit.row_access import ObjectRows, input_rows
 from tiltpy.ir.nodes import TemporalExpr, Window
+from tiltpy.ir.reductions import block_ticks
 from tiltpy.loops.build import add, greatest, i64, least, lt, mul, sub
 from tiltpy.loops.distribute import distribute
 from tiltpy.loops.nodes import Bin, For, LExpr, LoopKernel, While

@@ -262,8 +262,8 @@ def _advance(
     running = plan is WindowPlan.RUNNING
     if running and operands.always_cuts and _keeps_pace(facts, point, window):
         return Advance.PACE
-    emptied = running or isinstance(window.limit, LastRows)
-    if emptied and operands.always_cuts and _restarts_between(facts, point, window):
+    keeps_state = running or isinstance(window.limit, LastRows)
+    if keeps_state and operands.always_cuts and _restarts_between(facts, point, window):
         return Advance.RESTART
     if running:
         return Advance.FOLLOW
