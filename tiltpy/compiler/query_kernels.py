@@ -148,6 +148,19 @@ class QueryKernels(ForkSafe):
         return self._stages.inputs_without_hidden_rows()
 
     @cached_property
+    def sees_beyond_keys(self) -> bool:
+        """Tell whether concatenated keys take kernels of the query confined to keys.
+
+        For those `compile_for` takes a layout of `KEY_STARTS`.
+        """
+        return self._memoize("beyond keys", bool, "passes", self._find_beyond_keys)
+
+    def _find_beyond_keys(self) -> bool:
+        from tiltpy.plan.confine_to_keys import sees_beyond_keys  # noqa: PLC0415 - late
+
+        return sees_beyond_keys(self.query)
+
+    @cached_property
     def concatenation(self) -> KeyConcatenation | Refusal:
         """Plan the concatenation of keys, or say why the rows of each need a call."""
         if "concatenation" in self._options.disabled_strategies:
@@ -328,7 +341,7 @@ class Compiler(ForkSafe):
     def compile_for(self, layouts: Mapping[str, Layout]) -> QueryKernels:
         """Return the kernels for a combination of layouts.
 
-        With one of the starts of keys none sees anything beyond its key.
+        With a layout of `KEY_STARTS` they are of the query that is confined to keys.
         """
         key = frozenset(layouts.items())
         with self._lock:

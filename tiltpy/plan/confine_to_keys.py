@@ -13,6 +13,7 @@ becomes
 Nor do rows have their times: an output has no bounds there, and is cut afterwards.
 """
 
+from collections.abc import Collection
 from dataclasses import replace
 from functools import partial
 
@@ -113,18 +114,26 @@ def _restart(query: Query, definition: TemporalExpr) -> TemporalExpr:
     return replace(definition, body=body, cuts=tuple(map(cut, definition.cuts)))
 
 
-def ends_with_rows(query: Query, name: str) -> bool:
-    """Tell whether an object is φ some time after the last row of a key.
+def find_ending(query: Query) -> frozenset[str]:
+    """Find the objects that are φ some time after the last row of a key.
 
     What folds on holds its last value until the next restart, unless it is φ without a
     row. A window that restarts may hold no other object: it would see that value.
     """
-    definition = query.definition(name)
-    if definition is None or definition.tdom.rows is not None:
+    ending = {declared.name for declared in query.inputs}
+    for definition in query.definitions:
+        if _ends(definition, ending):
+            ending.add(definition.name)
+    return frozenset(ending)
+
+
+def _ends(definition: TemporalExpr, ending: Collection[str]) -> bool:
+    """Tell whether an object ends with the rows of a key, where others are `ending`."""
+    if definition.tdom.rows is not None:
         return True
-    if any(ends_with_rows(query, each.object) for each in strict_points(definition)):
+    if any(point.object in ending for point in strict_points(definition)):
         return True
     windows = (c.window for c in leaf_cuts(definition.cuts) if isinstance(c, CutWindow))
     if any(window.start == ALL_PAST for window in windows):
         return False
-    return all(ends_with_rows(query, each) for each in reads(definition))
+    return all(name in ending for name in reads(definition))

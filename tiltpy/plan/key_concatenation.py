@@ -5,7 +5,7 @@ other keys than any window reaches. So a call costs as much for a row of a small
 for one of a large key. It takes a query that means the same at every time.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from math import lcm
 
 from tiltpy.abi.signature import Signature
@@ -88,15 +88,21 @@ def _refuse(query: Query) -> Refusal | None:
     for declared in query.inputs:
         if not declared.keys:
             return Refusal(f"~{declared.name} has no key")
+    ending: Collection[str] = ()
+    if query.input(KEY_STARTS) is not None:
+        from tiltpy.plan.confine_to_keys import find_ending  # noqa: PLC0415 - late
+
+        ending = find_ending(query)
     for definition in query.definitions:
-        refusal = _refuse_definition(query, definition)
+        refusal = _refuse_definition(query, definition, ending)
         if refusal is not None:
             return refusal
     return None
 
 
-def _refuse_definition(query: Query, definition: TemporalExpr) -> Refusal | None:
-    from tiltpy.plan.confine_to_keys import ends_with_rows  # noqa: PLC0415 - late
+def _refuse_definition(
+    query: Query, definition: TemporalExpr, ending: Collection[str]
+) -> Refusal | None:
     from tiltpy.plan.first_rows import begins_with_rows  # noqa: PLC0415 - late
 
     tdom, name = definition.tdom, definition.name
@@ -109,7 +115,7 @@ def _refuse_definition(query: Query, definition: TemporalExpr) -> Refusal | None
             return Refusal(f"a window of ~{name} is not of one length")
         if KEY_STARTS in window.restarts:
             for seen in window.objects:
-                if not ends_with_rows(query, seen):
+                if seen not in ending:
                     return Refusal(f"~{seen} may hold on behind the rows of a key")
         elif isinstance(window.limit, Since):
             if not begins_with_rows(query, definition, window):

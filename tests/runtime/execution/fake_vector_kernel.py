@@ -333,5 +333,6 @@ class FakeKernels:
         self.warmup_rows = self._real.warmup_rows
         self.refuse_chunks = self._real.refuse_chunks
         self.without_hidden_rows = self._real.without_hidden_rows
+        self.sees_beyond_keys = self._real.sees_beyond_keys
         self.concatenation = self._real.concatenation
         self.vector = self.fake.kernel

@@ -78,6 +78,10 @@ class Kernels(Protocol):
         """The inputs whose hidden rows change nothing (`plan.visible_rows`)."""
 
     @property
+    def sees_beyond_keys(self) -> bool:
+        """Tell whether concatenated keys take kernels of the query confined to keys."""
+
+    @property
     def concatenation(self) -> KeyConcatenation | Refusal:
         """Plan the concatenation of keys, or say why the rows of each need a call."""
 

@@ -101,13 +101,10 @@ class Concatenation:
         groups = {n: rows for n, rows in inputs.items() if isinstance(rows, Groups)}
         for name in inputs.keys() - groups.keys():
             return Refusal(f"~{name} has no key")
-        from tiltpy.plan.confine_to_keys import sees_beyond_keys  # noqa: PLC0415 - late
-
         layouts = {n: concatenated_layout(rows.buffer) for n, rows in groups.items()}
         kernels = compile_for(layouts)
-        query = kernels.query
-        tdoms = {each.name: each.tdom for each in query.definitions}
-        if sees_beyond_keys(query):
+        tdoms = {each.name: each.tdom for each in kernels.query.definitions}
+        if kernels.sees_beyond_keys:
             kernels = compile_for(layouts | {KEY_STARTS: STARTS_LAYOUT})
         plan = kernels.concatenation
         if isinstance(plan, Refusal):
