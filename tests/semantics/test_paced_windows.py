@@ -17,6 +17,7 @@ from tests.compare import assert_same
 from tests.compiled import random_setting, run_compiled
 from tests.engines.test_out_of_core import run_streamed
 from tests.random.queries import Case
+from tests.random.restart_queries import FOLD
 from tiltpy.frontend.parse import parse
 from tiltpy.interpreter.evaluate import Event, interpret
 from tiltpy.lowering.sweep.event_vectors import EventVectors
@@ -34,13 +35,6 @@ CONDITIONS = (
 )
 VALUES = ("t", "~x[t]", "{ v = ~x[t], at = t }", "count(~x[t-4 : t])")
 NAMES = ("sum", "min", "max", "count", "first", "last", "mean", "fold")
-FOLD = """\
-reduction fold(v: f64) {
-    init = { rows = 0, sum = 0.0 }
-    acc = { rows = state.rows + 1, sum = 0.5 * state.sum + v }
-    result = state.rows > 2 ? state.sum : φ
-}
-"""
 
 
 def random_case(seed: int) -> Case:

@@ -27,9 +27,9 @@ from tiltpy.loops.build import (
 )
 from tiltpy.loops.nodes import Bin, LExpr, Var, While
 from tiltpy.lowering.sweep.cursors import PointRead, ScanCursor
-from tiltpy.lowering.sweep.emptied_window import EmptiedWindow
 from tiltpy.lowering.sweep.event_vectors import EventVectors
 from tiltpy.lowering.sweep.fifo_window import SlidingWindow
+from tiltpy.lowering.sweep.limited_window import LimitedWindow
 from tiltpy.lowering.sweep.operands import SweepOperands
 from tiltpy.lowering.sweep.row_bounds import RowBound
 from tiltpy.lowering.sweep.running_vectors import RunningVectors
@@ -210,7 +210,7 @@ class EventLoop:
                 restarting = None if restart is None else self._beside(restart.bound)
                 inside.pace(block, self.time, row, restarting)
             case Advance.RESTART:
-                assert isinstance(inside, RunningWindow | EmptiedWindow), "it restarts"
+                assert isinstance(inside, RunningWindow | LimitedWindow), "it restarts"
                 inside.take_since(block, self.time, self.row)
             case Advance.NEWEST:
                 assert isinstance(inside, SlidingWindow), "it evicts"

@@ -42,7 +42,6 @@ from tiltpy.lowering.sweep.cursors import (
     StackCursor,
     StepCursor,
 )
-from tiltpy.lowering.sweep.emptied_window import EmptiedWindow
 from tiltpy.lowering.sweep.fifo_window import SlidingWindow
 from tiltpy.lowering.sweep.interval_cells import IntervalCells
 from tiltpy.lowering.sweep.limited_window import LimitedWindow
@@ -186,19 +185,7 @@ class SweepOperands:
                     self.builder, self.bounds, rows, window, self._origin(window)
                 )
             case WindowPlan.FIFO if window.limit is not None:
-                restart, origin = self._restart(window), self._origin(window)
-                if restart is None and origin is not None:
-                    return EmptiedWindow(
-                        self.builder,
-                        self.bounds,
-                        rows,
-                        window,
-                        leaps=self.every_tick,
-                        rankings=self.rankings,
-                        low=low,
-                        sorts=window in self.plan.sorted,
-                        origin=origin,
-                    )
+                restart = self._restart(window)
                 return LimitedWindow(
                     self.builder,
                     self.bounds,
@@ -209,6 +196,7 @@ class SweepOperands:
                     low=low,
                     sorts=window in self.plan.sorted,
                     restart=restart,
+                    origin=self._origin(window) if restart is None else None,
                 )
             case WindowPlan.FIFO:
                 return SlidingWindow(

@@ -101,11 +101,10 @@ class Concatenation:
         groups = {n: rows for n, rows in inputs.items() if isinstance(rows, Groups)}
         for name in inputs.keys() - groups.keys():
             return Refusal(f"~{name} has no key")
-        layouts = {n: concatenated_layout(rows.buffer) for n, rows in groups.items()}
-        kernels = compile_for(layouts)
+        kernels = compile_for(_layouts(groups))
         tdoms = {each.name: each.tdom for each in kernels.query.definitions}
         if kernels.sees_beyond_keys:
-            kernels = compile_for(layouts | {KEY_STARTS: STARTS_LAYOUT})
+            kernels = compile_for(_layouts(groups, confined=True))
         plan = kernels.concatenation
         if isinstance(plan, Refusal):
             return plan
@@ -136,12 +135,7 @@ class Concatenation:
         """Choose the kernels for keys of so many rows at most, if that is known."""
         if most is None:
             return self.kernels
-        layouts = {
-            name: concatenated_layout(rows.buffer, most)
-            for name, rows in self.inputs.items()
-        }
-        if self._is_confined:
-            layouts[KEY_STARTS] = STARTS_LAYOUT
+        layouts = _layouts(self.inputs, most, confined=self._is_confined)
         return self.compile_for(layouts)
 
     def run(
@@ -253,6 +247,14 @@ class _ShiftedKeys:
         if loop.stamped:
             before = self.batch.coverage.slices[loop.reads[0].object].buffer.before
         return self.shifts.cut(loop, made, self.domains[loop.name], before)
+
+
+def _layouts(
+    inputs: Mapping[str, Groups], most: int | None = None, *, confined: bool = False
+) -> dict[str, Layout]:
+    """Describe all rows that kernels see, at `most` of a key; `confined` to keys."""
+    layouts = {n: concatenated_layout(rows.buffer, most) for n, rows in inputs.items()}
+    return layouts | {KEY_STARTS: STARTS_LAYOUT} if confined else layouts
 
 
 def _is_cut(loop: Loop) -> bool:
