@@ -366,6 +366,9 @@ class Costs(_Thresholds):
     long_event_window: int = 64
     """Ticks of the longest of several windows, from which on a scan of events that are
     some ticks apart beats a visit to each tick (trading, points)."""
+    repeated_operations: int = 8
+    """Operations in the values of events that readers compute anew, at most: up to here
+    that is cheaper than to store and to load them (sessions)."""
     event_rows: int = 2 * LANES
     """Rows before an event that vectors of events read of a window, at most: up to here
     that is cheaper than to keep its state (mean of 3 rows)."""

@@ -66,6 +66,7 @@ MECHANISMS: tuple[Mechanism, ...] = (
     ),
     _strategy("event_vectors", "lowering/sweep/event_vectors.py"),
     _strategy("paced_windows"),
+    _strategy("event_payloads", "lowering/sweep/event_payloads.py"),
     _strategy(
         "match_counts",
         "plan/strategies/match_counts.py",

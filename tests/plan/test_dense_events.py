@@ -93,17 +93,33 @@ def test_fields_of_results_may_be_null() -> None:
     assert not is_dense(f"{fold}{field}")
 
 
-@pytest.mark.parametrize(("value", "stored"), [("t", False), ("t + i64(~x[t])", True)])
-def test_the_time_of_an_event_is_not_stored_for_readers(
-    value: str, *, stored: bool
+NONE_BEFORE = "count(~x[t-9 : t-1]) == 0"
+
+
+@pytest.mark.parametrize(
+    ("value", "reader", "stored"),
+    [
+        ("t", "sum(~v[t-9 : t])", False),
+        ("3 * t", "sum(~v[-∞ : t])", False),
+        ("t + i64(~x[t])", "first(~v[since ~up : t])", False),
+        ("3 * t", "sum(~v[t-9 : t])", True),  # which reads each several times
+        ("floor(t / 7)", "sum(~v[-∞ : t])", True),
+        (f"{NONE_BEFORE} ? 1 : 2", "sum(~v[-∞ : t])", False),
+        (f"{NONE_BEFORE} ? 1 : 2", "max(~v[t-5 : t])", True),
+        (NONE_BEFORE, "count(~x[since ~v : t])", False),
+        ("count(~x[t-9 : t]) == 1", "count(~x[since ~v : t])", True),
+    ],
+)
+def test_which_values_of_events_are_stored_for_readers(
+    value: str, reader: str, *, stored: bool
 ) -> None:
     text = f"""input x : f64
-~time[t] = ~x[t] != φ ? {value} : φ
 ~up[t] = ~x[t] > 1
-~o[t] = ~x[t] != φ ? first(~time[since ~up : t]) : φ
+~v[t] = ~x[t] != φ ? {value} : φ
+~o[t] = ~x[t] > 0 ? {reader} : φ
 output ~o
 """
     query = parse(text)
     kernels = QueryKernels(query, {"x": POINTS}, CompileOptions())
     printed = format_kernel(kernels.sweep_code.lower().kernel)
-    assert ("time.out_values[" in printed) is stored
+    assert ("v.out_values[" in printed) is stored

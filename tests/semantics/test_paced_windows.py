@@ -18,8 +18,10 @@ from tests.compiled import random_setting, run_compiled
 from tests.engines.test_out_of_core import run_streamed
 from tests.random.queries import Case
 from tests.random.restart_queries import FOLD
+from tiltpy.emit.values import LoopValue
 from tiltpy.frontend.parse import parse
 from tiltpy.interpreter.evaluate import Event, interpret
+from tiltpy.lowering.sweep.event_payloads import EventPayloads
 from tiltpy.lowering.sweep.event_vectors import EventVectors
 from tiltpy.lowering.sweep.running_window import RunningWindow
 
@@ -27,6 +29,7 @@ CASES, DEEPER, STREAMED = 4, 320, 6
 CONDITIONS = (
     "session_start(~x, 3)",
     "session_start(~x, 12)",
+    "~x[t] != φ ? count(~x[t-5 : t-1]) == 0 || ~x[t] > 1 : φ",
     "~x[t] > 0.5",
     "~x[t] != φ ? sum(~x[t-3 : t]) > 1 : φ",
     "~x[t] != φ ? ~x[t] > 0.5 && count(~x[t-9 : t-1]) != 1 : φ",
@@ -91,7 +94,7 @@ def _reduction(random: Random, payload: str) -> str:
 
 @contextmanager
 def counted(reached: Counter[str]) -> Iterator[None]:
-    """Count the windows that keep pace in some kernel."""
+    """Count the windows that keep pace in some kernel, and what they recompute."""
 
     original = RunningWindow.pace
     take_since = RunningWindow.take_since
@@ -110,7 +113,16 @@ def counted(reached: Counter[str]) -> Iterator[None]:
         reached["lanes"] += 1
         return scan(lanes, *rest)
 
+    wide_value = EventPayloads.wide_value
+
+    def recompute(payloads: EventPayloads, *rest: Any) -> LoopValue:
+        reached[
+            "recomputed from the row before" if payloads.windows else "recomputed"
+        ] += 1
+        return wide_value(payloads, *rest)
+
     with (
+        patch.object(EventPayloads, "wide_value", recompute),
         patch.object(RunningWindow, "pace", pace),
         patch.object(RunningWindow, "take_since", take),
         patch.object(EventVectors, "_scan", scan_lanes),
@@ -135,7 +147,7 @@ def test_cases_keep_pace() -> None:
     """Enough of them, or the test above would test nothing."""
     reached: Counter[str] = Counter()
     with counted(reached):
-        for seed in range(32):
+        for seed in range(64):
             setting = replace(random_setting(Random(seed), span=200), points=True)  # noqa: S311
             setting = replace(setting, special_shapes=True, nulls=None)
             run_compiled(random_case(seed), setting)
@@ -143,3 +155,5 @@ def test_cases_keep_pace() -> None:
     assert reached["restarts between events"] >= 2
     assert reached["all the past"] >= 1
     assert reached["lanes"] >= 3
+    assert reached["recomputed"] >= 3
+    assert reached["recomputed from the row before"] >= 3

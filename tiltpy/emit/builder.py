@@ -176,3 +176,11 @@ class Block:
     def body(self) -> tuple[Stmt, ...]:
         """The statements so far."""
         return tuple(self.statements)
+
+
+class ExpressionBlock(Block):
+    """A block without statements: what would be named is put where it is used."""
+
+    def name(self, _label: str, value: LExpr) -> LExpr:
+        """Return the value itself."""
+        return value

@@ -6,6 +6,7 @@ this file of the lowering depends on how `abi` stores the times of each layout.
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Protocol
 
 from tiltpy.abi.layouts import Layout, TimeLayout
 from tiltpy.abi.signature import LANES
@@ -36,6 +37,20 @@ LINE = 8
 """Times in a cache line."""
 
 
+class Payloads(Protocol):
+    """Payloads that follow from rows of events, and are not stored."""
+
+    @property
+    def rows_before(self) -> int:
+        """The number of rows before that of an event on which they depend."""
+
+    def value(self, row: LExpr, exists: LExpr) -> LoopValue:
+        """The payload at an event, φ unless it `exists`."""
+
+    def wide_value(self, block: Block, row: LExpr, exists: LExpr) -> LoopValue:
+        """The payloads at a vector of events, φ unless they `exist`."""
+
+
 @dataclass(frozen=True, slots=True)
 class ObjectRows:
     """The rows of an object: their number, times, values and nulls.
@@ -43,8 +58,7 @@ class ObjectRows:
     `in_bounds`: no row past the last is asked for. `derived`: an earlier loop wrote
     them, and the first may have held since ever. `presence`: where struct payloads may
     be null as a whole, whether each is not. If there are `events`, the times are those
-    of these rows, from `first` on; with a `stamp` the values are their ends, so much
-    later.
+    of these rows, from `first` on; `payloads` compute the values from them.
     """
 
     name: str
@@ -63,12 +77,15 @@ class ObjectRows:
     presence: Array | None = None
     events: "ObjectRows | None" = None
     first: LExpr = i64(0)
-    stamp: int | None = None
+    payloads: "Payloads | None" = None
 
     def at_events(
-        self, events: "ObjectRows", first: LExpr, stamp: int | None
+        self, events: "ObjectRows", first: LExpr, payloads: "Payloads | None"
     ) -> "ObjectRows":
-        """Give the rows the times of others, from the row `first` on."""
+        """Give the rows the times of others, from the row `first` on.
+
+        With `payloads` the values follow from these.
+        """
         return replace(
             self,
             layout=replace(self.layout, points=events.layout.points),
@@ -76,12 +93,17 @@ class ObjectRows:
             ends=None,
             events=events,
             first=first,
-            stamp=stamp,
+            payloads=payloads,
         )
 
     def _event(self, row: LExpr) -> LExpr:
         """Return the row of `events` whose times a row has."""
         return add(self.first, row)
+
+    @property
+    def rows_before(self) -> int:
+        """The number of rows of `events` before its own on which a value depends."""
+        return 0 if self.payloads is None else self.payloads.rows_before
 
     @property
     def disjoint(self) -> bool:
@@ -219,9 +241,8 @@ class ObjectRows:
 
     def value(self, row: LExpr, exists: LExpr) -> LoopValue:
         """The payload of an existing row, φ unless it `exists`."""
-        if self.stamp is not None:
-            time = add(self.end_at(row), i64(self.stamp))
-            return LoopValue(self.type, time, exists)
+        if self.payloads is not None:
+            return self.payloads.value(self._event(row), exists)
         fields = tuple(
             LoopValue(scalar, load(self.values[j], row), self.valid(j, row))
             for j, (_, scalar) in enumerate(columns(self.type))
@@ -232,9 +253,8 @@ class ObjectRows:
 
     def wide_value(self, block: Block, row: LExpr, exists: LExpr) -> LoopValue:
         """The payloads of a vector of existing rows, φ unless they `exists`."""
-        if self.stamp is not None:
-            time = block.name("x", add(self.wide_end(row), i64(self.stamp)))
-            return LoopValue(self.type, time, exists)
+        if self.payloads is not None:
+            return self.payloads.wide_value(block, self._event(row), exists)
         fields = []
         for j, (_, scalar) in enumerate(columns(self.type)):
             valid: LExpr = TRUE

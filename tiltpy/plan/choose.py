@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from tiltpy.abi.layouts import Layout
 from tiltpy.costs import Costs
+from tiltpy.emit.references import present_folds, references
 from tiltpy.errors import TiltError
 from tiltpy.ir.cuts import readers_of
 from tiltpy.ir.nodes import Query, TemporalExpr
@@ -45,6 +46,7 @@ LOOP_STRATEGIES: Mapping[str, Strategy] = {
 
 SWEEP_STRATEGIES = (
     *LOOP_STRATEGIES, "row_halves", "merge_vectors", "event_vectors", "paced_windows",
+    "event_payloads",
     "tumbling_fold", "match_counts", "sorted_window",
 )  # fmt: skip
 """All that makes a sweep kernel more than the baseline, which compiles fastest."""
@@ -93,6 +95,7 @@ def plan_loops(
             costs,
             definition.name in readers
             and _reads_times(query, definition, readers[definition.name]),
+            _is_folded_once(definition.name, readers.get(definition.name, ())),
             at_events,
         )
         choice = _choose(facts)
@@ -114,6 +117,21 @@ def _reads_times(
         each.tdom != replace(ALL_TICKS, start=each.tdom.start, end=each.tdom.end)
         for each in readers
     )
+
+
+def _is_folded_once(name: str, readers: Iterable[TemporalExpr]) -> bool:
+    """Decide whether readers take in each row of an object once, and look at no other.
+
+    Their windows fold on, or restart with it.
+    """
+    for each in readers:
+        points, windows = references(each)
+        windows += [window for window, _ in present_folds(each)]
+        if any(point.object == name for point in points):
+            return False
+        if any(window.object == name and not window.folds_on for window in windows):
+            return False
+    return True
 
 
 def _choose(facts: LoopFacts) -> LoopChoice:

@@ -46,6 +46,8 @@ class LoopFacts:
     costs: Costs
     times_read: bool
     """True if a reader needs times that its snapshots have of their own."""
+    folded_once: bool = False
+    """True if all that reads it are windows that fold on, or that it restarts."""
     at_events: Mapping[str, str] = field(default_factory=dict)
     """The objects with a snapshot of its own at each event of an input, which it is."""
 

@@ -188,9 +188,9 @@ class EventScan:
 
     With `vectorized` the windows hold few events, and `LANES` are visited at once. An
     object that is `dense` has a snapshot at each event: its times are theirs, and only
-    values are written. Where each of these is its time, `stamp` ticks later, readers
-    take it from the event. With `scans` prefix scans of all the past give all that it
-    sees of windows.
+    values are written. With `recomputes` these are not either: readers compute them
+    from the event and the one before. With `scans` prefix scans of all the past give
+    all that it sees of windows.
     """
 
     operands: Operands
@@ -198,7 +198,7 @@ class EventScan:
     advances: tuple[tuple[Window, Advance], ...]
     vectorized: bool
     dense: bool
-    stamp: int | None
+    recomputes: bool
     scans: bool
 
 

@@ -169,7 +169,8 @@ class EventLoop:
                 continue
             window.jump(vectors, sub(self.row, i64(lanes.deepest + 1)))
             window.without_checks().advance(vectors, self.time)
-        either.either(conj(le(i64(lanes.deepest), self.row), whole), vectors, visit)
+        near = i64(lanes.rows_before)
+        either.either(conj(le(near, self.row), whole), vectors, visit)
         return either
 
     def _find_stop(self, block: Block, last: LExpr) -> None:

@@ -35,6 +35,7 @@ from tiltpy.loops.build import (
 )
 from tiltpy.loops.nodes import (
     Earlier,
+    Extract,
     Fill,
     Lane,
     LExpr,
@@ -95,6 +96,15 @@ def _where(restarts: LExpr, state: LExpr, combined: LExpr) -> LExpr:
             return select(disj(restarts, test), state, earlier)
         case _:
             return select(restarts, state, combined)
+
+
+def _fill_first(
+    block: Block, lanes: LExpr, before: LExpr, exists: LExpr, restarts: LExpr
+) -> LExpr:
+    """Fill lanes with the first value since a restart, or that `before`, if any."""
+    own = block.name("own", Splat(lanes, lanes.type))
+    first = block.name("first", select(exists, before, Extract(own, 0, own.type)))
+    return Fill(own, restarts, first, False, own.type)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +193,34 @@ class TrackScans:
         exists = Splat(disj(value.valid, earlier), BOOL)
         return variables_of(name_state(block, EXISTS.name, (exists,)))[0]
 
+    def _fill_from_every(
+        self,
+        block: Block,
+        aggregate: Aggregate,
+        before: tuple[Var, ...],
+        value: LoopValue,
+    ) -> tuple[Var, ...]:
+        """Fill lanes where each has a value, from where its window restarts on.
+
+        So the window has one where its lane is in it. Of what was before all lanes none
+        but the value goes through a lane: the next vector waits for little.
+        """
+        some, *numbers = before
+        exists = block.name("exists", Splat(value.valid, BOOL))
+        lanes = self._lift(block, aggregate, value)
+        if aggregate.name == "first.value":
+            restarts = FALSE if self.restarts is None else self.restarts.here
+            pairs = zip(lanes, numbers, strict=True)
+            lanes = tuple(_fill_first(block, *pair, some, restarts) for pair in pairs)
+        lanes = tuple(Splat(number, number.type) for number in lanes)
+        return variables_of((exists, *name_state(block, aggregate.name, lanes)))
+
+    def _lift(self, block: Block, aggregate: Aggregate, value: LoopValue) -> State:
+        """The numbers of a value, without whether there is one."""
+        if value.type == STRING:  # no code but of a string
+            return lift_where(block, aggregate, value, value.valid, i64(0))[1:]
+        return aggregate.lift(block, i64(0), value)[1:]
+
     def _fill(
         self,
         block: Block,
@@ -194,6 +232,8 @@ class TrackScans:
 
         A lane takes its own where it restarts, even if that is none.
         """
+        if self.every and (self.restarts is None or self.restarts.taken):
+            return self._fill_from_every(block, aggregate, before, value)
         some, *numbers = before
         exists = self._exist(block, some, value)
         restarts = None if self.restarts is None else self.restarts.here
@@ -205,11 +245,9 @@ class TrackScans:
         if restarts is not None:
             takes = disj(takes, restarts)
         takes = block.name("takes", Splat(takes, BOOL))
-        own = aggregate.lift(block, i64(0), value)
-        if any(number.type == STRING for number in numbers):  # no code but of a string
-            own = lift_where(block, aggregate, value, value.valid, i64(0))
+        own = self._lift(block, aggregate, value)
         filled = tuple(
             Fill(mine, takes, number, False, number.type)
-            for mine, number in zip(own[1:], numbers, strict=True)
+            for mine, number in zip(own, numbers, strict=True)
         )
         return variables_of((exists, *name_state(block, aggregate.name, filled)))

@@ -42,6 +42,7 @@ from tiltpy.loops.nodes import Bin, LExpr, Var, While
 from tiltpy.lowering.sweep.cursors import ScanCursor
 from tiltpy.lowering.sweep.edge_loop import EdgeLoop
 from tiltpy.lowering.sweep.event_loop import EventLoop
+from tiltpy.lowering.sweep.event_payloads import EventPayloads
 from tiltpy.lowering.sweep.merge_loop import MergeLoop
 from tiltpy.lowering.sweep.operand_reads import OperandReads
 from tiltpy.lowering.sweep.operands import Points, SweepOperands
@@ -87,7 +88,7 @@ class Sweep:
             builder, definition, objects, self.now, rankings, plan.operands
         )
         self.dense = plan.point if isinstance(plan, EventScan) and plan.dense else None
-        self.stamp = plan.stamp if isinstance(plan, EventScan) else None
+        self.recomputes = isinstance(plan, EventScan) and plan.recomputes
         cells = self.operands.cells
         self.visited = self.now if cells is None else cells.tick
         self.short: MergeLoop | EventLoop | EdgeLoop | None
@@ -164,7 +165,13 @@ class Sweep:
         assert isinstance(self.short, EventLoop), "it is dense at events"
         cursor = self.short.cursor
         first = block.name(f"{rows.name}.event", sub(cursor.row, rows.count))
-        return rows.at_events(cursor.rows, first, self.stamp)
+        payloads = None
+        if self.recomputes:
+            windows = tuple(self.operands.windows)
+            payloads = EventPayloads(
+                self.builder, cursor.rows, self.definition.body, windows
+            )
+        return rows.at_events(cursor.rows, first, payloads)
 
     def _finish(self, block: Block) -> None:
         """Leave the states of the last cell, which the loop may not have visited."""

@@ -19,20 +19,27 @@ from tiltpy.ir.cuts import leaf_cuts
 from tiltpy.ir.keys import KEY_STARTS
 from tiltpy.ir.nodes import (
     At,
+    Binary,
+    Cast,
+    Const,
     CutPoint,
     CutWindow,
     Element,
     ElementStart,
     EventBound,
     Exists,
-    Expr,
     Field,
     If,
     LastRows,
+    Let,
+    Local,
+    MakeStruct,
+    Phi,
     Reduce,
     Since,
     TemporalExpr,
     Time,
+    Unary,
     Window,
 )
 from tiltpy.ir.traversal import walk
@@ -56,6 +63,10 @@ from tiltpy.plan.nodes import (
 )
 from tiltpy.types import ALL_PAST, Scalar
 
+REPEATED = Binary, Cast, Reduce, Unary
+"""The operations in values that readers may compute anew."""
+FREE = At, Const, Element, Exists, Field, If, Let, Local, MakeStruct, Phi, Time
+"""What else there is in such values."""
 FOLDS = {r.name for r in REDUCTIONS.values() if not (r.whole or r.picks_row)}
 """Reductions that vectors of events fold anew from the rows of a window."""
 
@@ -84,17 +95,29 @@ def event_scan(facts: LoopFacts, operands: Operands) -> EventScan | Refusal:
         and not any(rows.layout.nullable)
         and (scans or _fits_vectors(facts, operands, dict(advances)))
     )
-    stamp = _stamp_of(facts.definition.body) if dense else None
-    return EventScan(operands, point, advances, vectorized, dense, stamp, scans)
+    recomputes = dense and _recomputes(facts, dict(advances))
+    return EventScan(operands, point, advances, vectorized, dense, recomputes, scans)
 
 
-def _stamp_of(body: Expr) -> int | None:
-    """Find how far from the time of its event a value is, if it is nothing else."""
-    match body:
-        case If(condition=Exists(operand=At()), then=Time(offset=offset)):
-            return offset
-        case _:
-            return None
+def _recomputes(facts: LoopFacts, advances: Mapping[Window, Advance]) -> bool:
+    """Decide whether readers better compute the values of an object than load them.
+
+    They follow from the event, and from what its windows show of the one before.
+    """
+    definition = facts.definition
+    elements = [node.element for node in reductions(definition)]
+    nodes = [node for each in (definition.body, *elements) for node in walk(each)]
+    operations = sum(isinstance(node, REPEATED) for node in nodes)
+    most = facts.costs.repeated_operations if facts.folded_once else 0
+    points, windows = references(definition)
+    return (
+        "event_payloads" not in facts.disabled
+        and operations <= most
+        and all(isinstance(node, (*REPEATED, *FREE)) for node in nodes)
+        and all(point.offset == 0 for point in points)
+        and len({point.object for point in points} | {w.object for w in windows}) == 1
+        and all(sees_row_before(window, advances[window]) for window in windows)
+    )
 
 
 def input_of_events(facts: LoopFacts, operands: Operands) -> str | None:

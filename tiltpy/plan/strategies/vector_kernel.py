@@ -172,8 +172,9 @@ def _merges(geometry: CellGeometry, name: str, costs: Costs, *, apart: int) -> b
         return True
     if any(layout.nullable):
         return False
-    if geometry.sampled(name):
-        return geometry.axes[name].period >= costs.merged_cells
+    axis = geometry.axes.get(name)  # none where no output reads it
+    if axis is not None and geometry.sampled(name):
+        return axis.period >= costs.merged_cells
     return bool(apart) or not layout.points
 
 
