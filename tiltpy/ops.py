@@ -105,6 +105,8 @@ _FUNCTION_RULES = (
     FunctionRule("atan2", "float", "The angle of the point (y, x).",
         parameters=("y", "x"), numpy="arctan2"),
     FunctionRule("hypot", "float", "The length of (x, y).", parameters=("x", "y")),
+    FunctionRule("fma", "float", "The value of x * y + z, rounded once.",
+        parameters=("x", "y", "z"), exact=True),
     FunctionRule("abs", "same", "The magnitude, in the type of x.", exact=True,
         durations=True),
     FunctionRule("sign", "same", "-1, 0 or 1 in the type of x; NaN of NaN.",

@@ -136,8 +136,8 @@ def test_python_reads_as_the_language(value: Expression, text: str) -> None:
 
 def test_every_function_and_reduction_is_there() -> None:
     for name, rule in FUNCTIONS.items():
-        arguments = [x[t], x[t - 1]][: rule.arity]
-        texts = ", ".join(["~x[t]", "~x[t-1]"][: rule.arity])
+        arguments = [x[t], x[t - 1], x[t - 2]][: rule.arity]
+        texts = ", ".join(["~x[t]", "~x[t-1]", "~x[t-2]"][: rule.arity])
         assert written(getattr(tilt, name)(*arguments)) == f"{name}({texts})"
     for name, reduction in REDUCTIONS.items():
         of_bools = reduction.result == "bool"

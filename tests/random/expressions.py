@@ -88,7 +88,9 @@ WINDOWS = (
 )  # fmt: skip
 COMPARISONS: tuple[BinaryOp, ...] = ("<", "<=", ">", ">=", ">", "<", "==", "!=")
 EXACT_FUNCTIONS = [
-    rule.name for rule in FUNCTIONS.values() if rule.exact and rule.result == "float"
+    rule.name
+    for rule in FUNCTIONS.values()
+    if rule.exact and rule.result == "float" and rule.arity == 1
 ]
 
 

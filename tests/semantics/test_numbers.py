@@ -5,7 +5,10 @@ differ in corners. Every operator runs over every pair of edges of every width.
 """
 
 import math
+import operator
 from ctypes import c_float
+from itertools import product
+from random import Random
 
 import pytest
 
@@ -17,6 +20,7 @@ from tests.random.queries import Case
 from tiltpy.abi.layouts import TimeLayout
 from tiltpy.frontend.parse import parse
 from tiltpy.interpreter.evaluate import Event, Value, interpret
+from tiltpy.interpreter.scalars import call
 from tiltpy.ops import FUNCTIONS
 from tiltpy.types import SCALARS, int_range
 
@@ -93,6 +97,28 @@ def test_float_casts_and_exact_functions(scalar: str) -> None:
     tests = ("is_nan", "is_inf", "is_finite")
     functions = [f"{name}(~x[t])" for name in (*names, *tests)]
     check_each(scalar, casts + functions, list(float_edges(scalar)))
+
+
+@pytest.mark.parametrize("scalar", FLOATS)
+def test_fma_rounds_once(scalar: str) -> None:
+    """Of edges, and of products that the third argument nearly cancels."""
+    few = [0.0, -0.0, 1.0, -2.5, 5e-324, 1e308, 3e38, NAN, INF, -INF]
+    triples = list(product([_narrow(value, scalar) for value in few], repeat=3))
+    random = Random(scalar)  # noqa: S311 - tests, not secrets
+    for _ in range(300):
+        a, b = (_narrow(random.gauss(0, 1), scalar) for _ in range(2))
+        c = _narrow(-a * b * random.choice((1, 1, 2, 1e-9)), scalar)
+        triples.append((a, b, c))
+    rows: list[Value] = [{"a": a, "b": b, "c": c} for a, b, c in triples]
+    expressions = ["fma(~x[t].a, ~x[t].b, ~x[t].c)"]
+    check_each(f"{{ a: {scalar}, b: {scalar}, c: {scalar} }}", expressions, rows)
+    fused = [call("fma", triple, SCALARS[scalar]) for triple in triples[1000:]]
+    rounded = [_narrow(a * b, scalar) + c for a, b, c in triples[1000:]]
+    assert sum(map(operator.ne, fused, rounded)) > 100
+
+
+def _narrow(value: float, scalar: str) -> float:
+    return value if scalar == "f64" else c_float(value).value
 
 
 def test_bool_casts() -> None:

@@ -189,11 +189,34 @@ def call(function: str, arguments: Sequence[Number], scalar: Scalar) -> Number:
 
     Those of floats are computed in double and rounded once.
     """
+    if function == "fma":
+        x, y, z = (float(fit(each, scalar)) for each in arguments)
+        return _fma(x, y, z, scalar)
     if function in _FUNCTIONS:
         return fit(_FUNCTIONS[function](*arguments), scalar)
     with np.errstate(all="ignore"):
         ufunc = getattr(np, FUNCTIONS[function].numpy or function)
         return fit(float(ufunc(*map(float, arguments))), scalar)
+
+
+def _fma(x: float, y: float, z: float, scalar: Scalar) -> float:
+    """Compute `x * y + z` with one rounding."""
+    if not (math.isfinite(x) and math.isfinite(y)):
+        return x * y + z
+    if not math.isfinite(z):
+        return z
+    exact = Fraction(x) * Fraction(y) + Fraction(z)
+    if not exact:
+        return x * y + z  # which zero
+    double = _round_to_double(exact)
+    if scalar != F32 or math.isinf(double):
+        return double
+    # Keep what decides the second rounding: whether the first one cut anything off.
+    odd = int(math.ldexp(math.frexp(double)[0], 53)) % 2
+    if Fraction(double) != exact and not odd:
+        towards = math.inf if exact > Fraction(double) else -math.inf
+        double = math.nextafter(double, towards)
+    return _round_to_single(double)
 
 
 def reduce(

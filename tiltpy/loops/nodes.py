@@ -99,8 +99,7 @@ class CallFn:
     One of `ops.FUNCTIONS`, where `min` and `max` take codes too, or one of the loop IR:
 
     `max_key(x)`, `min_key(x)`: a float as a signed integer of its width that orders as
-    `max` and `min` do (NaN last, -0 before +0); `from_key(k)`: the float back;
-    `fma(a, b, c)`: `a * b + c`, rounded once.
+    `max` and `min` do (NaN last, -0 before +0); `from_key(k)`: the float back.
     """
 
     function: str

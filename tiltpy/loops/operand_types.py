@@ -171,7 +171,7 @@ def _call_fault(call: CallFn) -> str | None:
     return _expect(f"{name} gives {expected}", call.type, expected)
 
 
-_LOOP_FUNCTIONS = {"max_key": 1, "min_key": 1, "from_key": 1, "fma": 3}
+_LOOP_FUNCTIONS = {"max_key": 1, "min_key": 1, "from_key": 1}
 
 
 def _lanes_fault(expr: Lane | Lanes) -> str | None:

@@ -56,7 +56,7 @@ MAX_CHEAP_OPTIONS = 8
 MAX_COPIES = 3
 """Copies of heavy work, over all offsets and outputs."""
 CHEAP_FUNCTIONS = frozenset(
-    {"abs", "sign", "min", "max", "floor", "ceil", "round", "trunc", "sqrt"}
+    {"abs", "sign", "min", "max", "floor", "ceil", "round", "trunc", "sqrt", "fma"}
     | {"is_nan", "is_inf", "is_finite"}
 )
 

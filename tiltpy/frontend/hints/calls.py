@@ -156,7 +156,7 @@ def hint_count(call: syntax.CallExpression) -> str:
             return f"write {name}(~{_object(call)}[t - {_length(call)} : t])"
         case _ if name in FUNCTIONS:
             arity = FUNCTIONS[name].arity
-            accepted = [*values, *"ab"[len(values) :]][:arity]
+            accepted = [*values, *"abc"[len(values) :]][:arity]
             return f"write {name}({', '.join(accepted)})"
         case _:
             return f"write {name}(x)"

@@ -14,7 +14,7 @@ from tiltpy.frontend.python.expressions import Expression, Value, call, call_giv
 __all__ = [
     "sqrt", "exp", "exp2", "log", "log2", "log10", "log1p", "expm1", "sin", "cos",
     "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "floor", "ceil", "round",
-    "trunc", "cbrt", "pow", "atan2", "hypot", "abs", "sign", "is_nan", "is_inf",
+    "trunc", "cbrt", "pow", "atan2", "hypot", "fma", "abs", "sign", "is_nan", "is_inf",
     "is_finite", "year", "quarter", "month", "week", "day", "yearday", "weekday",
     "hour", "minute", "second", "lower", "upper", "trim", "substr", "split", "concat",
     "len",
@@ -144,6 +144,11 @@ def atan2(y: Value, x: Value) -> Expression:
 def hypot(x: Value, y: Value) -> Expression:
     """The length of (x, y)."""
     return call("hypot", x, y)
+
+
+def fma(x: Value, y: Value, z: Value) -> Expression:
+    """The value of x * y + z, rounded once."""
+    return call("fma", x, y, z)
 
 
 def abs(x: Value) -> Expression:
