@@ -360,9 +360,13 @@ class Costs(_Thresholds):
     recounted_panes: int = 4
     """Overlapping windows that a row may be in, at most, where each counts its
     different values anew (nunique of 1000, hopping)."""
-    sorted_rows: int = 512
-    """Rows of a window up to which its values are kept in order, and moved as rows come
-    and leave, rather than counted by rank (median)."""
+    near_numbers: int = 64
+    """Numbers near a quantile that are scanned to find the next one, about: in windows
+    of more than four times as many rows (median)."""
+    cursor_rows: int = 1 << 12
+    """Rows of a window up to which cursors over its values find its quantiles, rather
+    than counts by rank: of more it takes too long to collect those nearby, which drift
+    away (median of a slow sine)."""
     long_event_window: int = 64
     """Ticks of the longest of several windows, from which on a scan of events that are
     some ticks apart beats a visit to each tick (trading, points)."""

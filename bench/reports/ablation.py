@@ -87,9 +87,9 @@ MECHANISMS: tuple[Mechanism, ...] = (
         "lowering/sweep/selection.py",
     ),
     _strategy(
-        "sorted_window",
-        "plan/strategies/sorted_window.py",
-        "lowering/sweep/sorted_values.py",
+        "value_cursors",
+        "plan/strategies/value_cursors.py",
+        "lowering/sweep/value_cursors.py",
     ),
     _strategy(
         "vector_kernel",

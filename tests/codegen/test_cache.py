@@ -80,7 +80,7 @@ def in_process(
 @pytest.mark.parametrize("kind", ["f32", "f64"])
 def test_a_fresh_process_finds_kernels_that_call_functions(kind: str) -> None:
     calls = [
-        f"{one.name}({', '.join(('~x[t].a', '~x[t].b')[: one.arity])})"
+        f"{one.name}({', '.join(('~x[t].a', '~x[t].b', '~x[t].a')[: one.arity])})"
         for one in FUNCTIONS.values()
     ]
     calls += ["~x[t].a % ~x[t].b", "~x[t].a // ~x[t].b"]

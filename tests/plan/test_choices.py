@@ -36,7 +36,7 @@ QUERIES = {
     "hopping": ONE + "w = TDom(-∞, ∞, 60)\n~o[w] = max(~x[w-3600 : w])",
     "top": ONE + "w = TDom(-∞, ∞, 1000)\n~o[w] = topk(~x[w-1000 : w], 3)",
     "median": ONE + "~o[t] = median(~x[t-31 : t])",
-    "long_median": ONE + "~o[t] = median(~x[t-999 : t])",
+    "long_median": ONE + "~o[t] = median(~x[t-9999 : t])",
     "hopping_whole": ONE
     + """w = TDom(-∞, ∞, 100)
         ~o[w] = median(~x[w-1600 : w]) + f64(nunique(~x[w-500 : w]))""",

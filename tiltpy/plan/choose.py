@@ -47,7 +47,7 @@ LOOP_STRATEGIES: Mapping[str, Strategy] = {
 SWEEP_STRATEGIES = (
     *LOOP_STRATEGIES, "row_halves", "merge_vectors", "event_vectors", "paced_windows",
     "event_payloads",
-    "tumbling_fold", "match_counts", "sorted_window",
+    "tumbling_fold", "match_counts", "value_cursors",
 )  # fmt: skip
 """All that makes a sweep kernel more than the baseline, which compiles fastest."""
 

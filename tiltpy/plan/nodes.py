@@ -121,7 +121,7 @@ class Operands:
     starts a new snapshot, so that none need be compared, or the object is distinct, and
     snapshots are joined afterwards. `clipped` are windows with a user-defined reduction
     that sees where their edges cut events. Those in `present` have an element that sees
-    the present. Of those that are `sorted` the values are kept in order. A scan is
+    the present. In `cursor_windows` cursors over values find quantiles. A scan is
     `linear` if it folds no row again and again: a row enters a window and leaves it in
     constant time, amortised.
     """
@@ -134,7 +134,7 @@ class Operands:
     always_cuts: bool
     clipped: tuple[Window, ...]
     present: tuple[PresentChoice, ...] = ()
-    sorted: tuple[Window, ...] = ()
+    cursor_windows: tuple[Window, ...] = ()
     linear: bool = False
     skipped_window: Window | None = None
 
@@ -245,11 +245,11 @@ class LoopChoice:
         """Return whether it is more than what serves any rows at all."""
         match self.plan:
             case SweepScan(operands):
-                sorts = bool(operands.sorted)
-                return sorts or folds_rows(operands) or counts_matches(operands)
+                cursors = bool(operands.cursor_windows)
+                return cursors or folds_rows(operands) or counts_matches(operands)
             case RowScan(operands):
                 counts = counts_matches(operands)
-                return self.plan.in_halves or counts or bool(operands.sorted)
+                return self.plan.in_halves or counts or bool(operands.cursor_windows)
             case _:
                 return True
 

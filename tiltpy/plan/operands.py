@@ -16,7 +16,7 @@ from tiltpy.ir.traversal import sees_more
 from tiltpy.plan.loop_facts import LoopFacts
 from tiltpy.plan.nodes import CursorPlan, Operands, WindowChoice, WindowPlan
 from tiltpy.plan.strategies.match_counts import plan_present
-from tiltpy.plan.strategies.sorted_window import sorted_window, sorts
+from tiltpy.plan.strategies.value_cursors import has_quantiles, value_cursors
 
 LINEAR = {
     WindowPlan.TUMBLING_FOLD,
@@ -63,8 +63,8 @@ def plan_operands(facts: LoopFacts, choices: Iterable[WindowChoice]) -> Operands
             window
             for window, plan in windows.items()
             if plan is WindowPlan.FIFO
-            and sorts(facts, window)
-            and sorted_window(facts, window) is None
+            and has_quantiles(facts, window)
+            and value_cursors(facts, window) is None
         ),
         _is_linear(facts, windows),
         _window_to_skip(facts, windows),

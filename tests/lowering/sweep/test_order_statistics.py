@@ -323,12 +323,12 @@ def test_explain_names_the_structures() -> None:
         ~p[t] = mode(~x[t-9:t])"""
     )
     text = query.explain()
-    assert "of ~x: its values in order for median, quantile; " in text
+    assert "of ~x: cursors over its values for median, quantile; " in text
     assert "a count for each rank for nunique" in text
-    long = "input x : f64\n~o[t] = median(~x[t-999:t]) + topk(~x[t-999:t], 2).top2"
+    long = "input x : f64\n~o[t] = median(~x[t-9999:t]) + topk(~x[t-9999:t], 2).top2"
     text = tilt.parse(long).explain()
     assert "counts by rank with cursors for median; a tree of counts by rank" in text
-    assert "not sorted_window: windows of ~x may have more than 512 rows" in text
+    assert "not value_cursors: windows of ~x may have more than 4096 rows" in text
     assert "of ~x: a tournament of ranks for mode" in query.explain()
     with_data = query.explain(inputs={"x": tilt.sampled(np.zeros(9), 0, 1)})
     assert "not vector_kernel: mode of ~x looks at a window as a whole" in with_data
@@ -374,7 +374,7 @@ def test_networks_sort(count: int) -> None:
 
 def test_windows_over_one_element_share_the_ranks() -> None:
     text = """input x : f64
-    ~o[t] = median(~x[t-999:t]) + quantile(~x[t-777:t], 0.9)
+    ~o[t] = median(~x[t-9999:t]) + quantile(~x[t-7777:t], 0.9)
     ~p[t] = mode(~x[t-9:t])"""
     assert tilt.parse(text).explain().count("out x.rank.") == 1
     assert (

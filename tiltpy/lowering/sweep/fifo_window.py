@@ -52,6 +52,7 @@ from tiltpy.lowering.sweep.restart import Restart
 from tiltpy.lowering.sweep.row_bounds import RowBound, RowBounds
 from tiltpy.lowering.sweep.window_blocks import WindowBlocks
 from tiltpy.ops import WHOLE_WINDOW
+from tiltpy.plan.strategies.value_cursors import most_rows
 from tiltpy.types import I64
 
 
@@ -59,9 +60,8 @@ class SlidingWindow:
     """A window over rows that leave in order, as its distance says.
 
     `steps`: the loop moves its bounds. `leaps`: evicted rows may be passed several at
-    once. `whole_rows`: only rows that lie inside as a whole are in it. `sorts`: the
-    values of its few rows are kept in order. While it is `occupied` it is known to have
-    rows.
+    once. `whole_rows`: only rows that lie inside as a whole are in it. `has_cursors`:
+    these find its quantiles. While it is `occupied` it is known to have rows.
     """
 
     restart: Restart | None = None
@@ -79,7 +79,7 @@ class SlidingWindow:
         rankings: Rankings,
         low: LowEdge,
         whole_rows: bool = False,
-        sorts: bool = False,
+        has_cursors: bool = False,
     ) -> None:
         self.builder = builder
         self.rankings = rankings
@@ -87,7 +87,7 @@ class SlidingWindow:
         self.window = window
         self.steps = steps
         self.leaps = leaps
-        self.sorts = sorts
+        self.has_cursors = has_cursors
         self.tracks: dict[Expr, Track] = {}
         self.wholes: dict[Expr, WholeWindow] = {}
         self.low = low
@@ -127,7 +127,11 @@ class SlidingWindow:
             return
         if node.element not in self.wholes:
             self.wholes[node.element] = WholeWindow(
-                self.builder, self.rankings, self.rows, node.element, short=self.sorts
+                self.builder,
+                self.rankings,
+                self.rows,
+                node.element,
+                most=most_rows(self.window) if self.has_cursors else None,
             )
         self.wholes[node.element].reduce(node)
 

@@ -39,7 +39,7 @@ class LimitedWindow(LeavesRestart, SlidingWindow):
         leaps: bool,
         rankings: Rankings,
         low: LowEdge,
-        sorts: bool,
+        has_cursors: bool,
         restart: Restart | None,
         origin: Restart | None,
     ) -> None:
@@ -54,7 +54,7 @@ class LimitedWindow(LeavesRestart, SlidingWindow):
             leaps=leaps,
             rankings=rankings,
             low=low,
-            sorts=sorts,
+            has_cursors=has_cursors,
         )
 
     def _make_bounds(

@@ -194,7 +194,7 @@ class SweepOperands:
                     leaps=self.every_tick,
                     rankings=self.rankings,
                     low=low,
-                    sorts=window in self.plan.sorted,
+                    has_cursors=window in self.plan.cursor_windows,
                     restart=restart,
                     origin=self._origin(window) if restart is None else None,
                 )
@@ -213,7 +213,7 @@ class SweepOperands:
                     leaps=self.every_tick,
                     rankings=self.rankings,
                     low=low,
-                    sorts=window in self.plan.sorted,
+                    has_cursors=window in self.plan.cursor_windows,
                 )
             case _:
                 assert_never(plan)

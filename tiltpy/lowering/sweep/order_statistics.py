@@ -17,7 +17,7 @@ from tiltpy.lowering.sweep.count_tree import CountTree
 from tiltpy.lowering.sweep.mode_tree import ModeTree
 from tiltpy.lowering.sweep.rank_cursors import RankCursors
 from tiltpy.lowering.sweep.ranking import Ranking, Rankings
-from tiltpy.lowering.sweep.sorted_values import SortedValues
+from tiltpy.lowering.sweep.value_cursors import ValueCursors
 from tiltpy.ops import REDUCTIONS
 from tiltpy.types import I32, I64
 
@@ -102,7 +102,10 @@ QUANTILES = frozenset(("median", "quantile"))
 
 
 class WholeWindow:
-    """The structures over one element of a window; a `short` one sorts its values."""
+    """The structures over one element of a window, which has so many rows at `most`.
+
+    If that is known, cursors over its values find quantiles.
+    """
 
     def __init__(
         self,
@@ -111,16 +114,16 @@ class WholeWindow:
         rows: ObjectRows,
         element: Expr,
         *,
-        short: bool = False,
+        most: int | None = None,
     ) -> None:
         self.builder = builder
         self.rankings = rankings
         self.rows = rows
         self.element = element
-        self.short = short
+        self.most = most
         self.structures: dict[object, Structure] = {}
-        self.ordered: SortedValues | None = None
-        self.nodes: dict[Reduce, Structure | SortedValues] = {}
+        self.cursors: ValueCursors | None = None
+        self.nodes: dict[Reduce, Structure | ValueCursors] = {}
 
     @property
     def ranking(self) -> Ranking:
@@ -129,10 +132,13 @@ class WholeWindow:
 
     def reduce(self, node: Reduce) -> None:
         """Add a reduction."""
-        if self.short and node.reduction in QUANTILES:
-            if self.ordered is None:
-                self.ordered = SortedValues(self.builder, self.rows, self.element)
-            self.nodes[node] = self.ordered
+        if self.most is not None and node.reduction in QUANTILES:
+            if self.cursors is None:
+                self.cursors = ValueCursors(
+                    self.builder, self.rows, self.element, most=self.most
+                )
+            self.cursors.reduce(node)
+            self.nodes[node] = self.cursors
             return
         kind = KINDS[node.reduction]
         if kind not in self.structures:
@@ -143,8 +149,8 @@ class WholeWindow:
 
     def start(self, block: Block) -> None:
         """Start before the loop."""
-        if self.ordered is not None:
-            self.ordered.start(block)
+        if self.cursors is not None:
+            self.cursors.start(block)
         if self.structures:
             self.ranking.start(block)
         for structure in self.structures.values():
@@ -153,18 +159,18 @@ class WholeWindow:
     def insert(self, block: Block, row: LExpr, moved: LExpr = TRUE) -> None:
         """Insert a row, which exists, if `moved`."""
         self._change(block, row, moved, lambda structure: structure.insert)
-        if self.ordered is not None:
-            ordered = block.inner()
-            self.ordered.insert(ordered, row)
-            block.when(moved, ordered)
+        if self.cursors is not None:
+            cursors = block.inner()
+            self.cursors.insert(cursors, row)
+            block.when(moved, cursors)
 
     def evict(self, block: Block, row: LExpr, moved: LExpr = TRUE) -> None:
         """Evict a row, which exists, if `moved`."""
         self._change(block, row, moved, lambda structure: structure.evict)
-        if self.ordered is not None:
-            ordered = block.inner()
-            self.ordered.evict(ordered, row)
-            block.when(moved, ordered)
+        if self.cursors is not None:
+            cursors = block.inner()
+            self.cursors.evict(cursors, row)
+            block.when(moved, cursors)
 
     def _change(
         self,

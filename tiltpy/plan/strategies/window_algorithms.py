@@ -13,8 +13,8 @@ from tiltpy.ir.nodes import Reduce, UserReduction, Window
 from tiltpy.ops import WHOLE_WINDOW
 from tiltpy.plan.loop_facts import LoopFacts
 from tiltpy.plan.nodes import DISABLED, Refusal, WindowChoice, WindowPlan
-from tiltpy.plan.strategies.sorted_window import sorted_window, sorts
 from tiltpy.plan.strategies.tumbling_fold import tumbling_fold
+from tiltpy.plan.strategies.value_cursors import has_quantiles, value_cursors
 from tiltpy.types import ALL_PAST
 
 COUNTED = frozenset({"count", "first", "last"})
@@ -26,7 +26,7 @@ def plan_window(facts: LoopFacts, window: Window) -> WindowChoice:
     rows = facts.objects[window.object]
     if not window.is_fixed or window.by_row:
         plan = _plan_open(facts, window)
-        refused = tuple(_refuse_order(facts, window, plan))
+        refused = tuple(_refuse_cursors(facts, window, plan))
         return WindowChoice(window, plan, refused, *_choose_states(facts, window, plan))
     refusals: list[tuple[str, Refusal]] = []
     if "tumbling_fold" in facts.disabled:
@@ -41,21 +41,21 @@ def plan_window(facts: LoopFacts, window: Window) -> WindowChoice:
         refusal = Refusal(f"events of ~{window.object} end in any order")
         refusals.append(("fifo", refusal))
         plan = WindowPlan.UNORDERED
-    refusals += _refuse_order(facts, window, plan)
+    refusals += _refuse_cursors(facts, window, plan)
     for node in facts.over(window):
         refusals += _refuse_slides(facts, node)
     states = _choose_states(facts, window, plan)
     return WindowChoice(window, plan, tuple(dict.fromkeys(refusals)), *states)
 
 
-def _refuse_order(
+def _refuse_cursors(
     facts: LoopFacts, window: Window, plan: WindowPlan
 ) -> Iterator[tuple[str, Refusal]]:
-    """Refuse to keep the values of a window in order, if that would serve it."""
-    if plan is WindowPlan.FIFO and sorts(facts, window):
-        refusal = sorted_window(facts, window)
+    """Refuse cursors over the values of a window, if they would serve it."""
+    if plan is WindowPlan.FIFO and has_quantiles(facts, window):
+        refusal = value_cursors(facts, window)
         if refusal is not None:
-            yield "sorted_window", refusal
+            yield "value_cursors", refusal
 
 
 def _plan_open(facts: LoopFacts, window: Window) -> WindowPlan:
