@@ -117,11 +117,10 @@ def operations(scalar: Scalar, a: LExpr, b: LExpr) -> dict[str, LExpr]:
     for function in FUNCTIONS.values():
         if scalar.is_float or function.result == "same":
             result = BOOL if function.result == "bool" else scalar
-            given = (a, b)[: function.arity]
+            given = (a, b, a)[: function.arity]
             found[function.name] = CallFn(function.name, given, result)
     if scalar.is_float:
         key = SCALARS[f"i{scalar.bits}"]
-        found["fma"] = CallFn("fma", (a, b, a), scalar)
         for name in ("max_key", "min_key"):
             found[name] = CallFn(name, (a,), key)
         found["from_key"] = CallFn("from_key", (found["max_key"],), scalar)
