@@ -69,6 +69,12 @@ def test_a_branch_that_does_nothing_else_goes_too() -> None:
     )
 
 
+def test_a_loop_that_does_nothing_else_goes_too() -> None:
+    _, (source, dead, result) = arrays(2)
+    beside = loop(copy(result, source))
+    assert drop_dead_stores((loop(copy(dead, source)), beside), [dead]) == (beside,)
+
+
 def test_an_array_that_may_be_chosen_lives() -> None:
     _, (source, buffer, target, result) = arrays(3)
     either = Array("either", F64, -1, written=True)

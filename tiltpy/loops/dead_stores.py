@@ -37,7 +37,7 @@ def drop_dead_stores(body: Body, private: Collection[Array]) -> Body:
 
 
 def _without(body: Body, dead: AbstractSet[Array]) -> Iterator[Stmt]:
-    """Yield the statements that do not write the arrays, and branches that do more."""
+    """Yield what does not write the arrays, and branches and loops that do more."""
     for each in body:
         match each:
             case Store() | Pack() | Pour() | Prefetch():
@@ -47,7 +47,9 @@ def _without(body: Body, dead: AbstractSet[Array]) -> Iterator[Stmt]:
                 parts = tuple(_without(inner, dead)), tuple(_without(head, dead))
                 yield replace(each, body=parts[0], head=parts[1])
             case For(body=inner):
-                yield replace(each, body=tuple(_without(inner, dead)))
+                inner = tuple(_without(inner, dead))
+                if inner:
+                    yield replace(each, body=inner)
             case Branch(then=then, otherwise=otherwise):
                 then, otherwise = (
                     tuple(_without(then, dead)),
