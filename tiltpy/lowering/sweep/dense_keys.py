@@ -8,12 +8,13 @@ from tiltpy.abi.signature import LANES
 from tiltpy.aggregates.pane_fold import Pane
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.cell_arrays import CellIndex, cells_of
+from tiltpy.emit.fold_lanes import fold_lanes
 from tiltpy.emit.order_keys import order_key
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.ir.nodes import ElementStart, Expr
 from tiltpy.ir.traversal import walk
-from tiltpy.loops.build import conj, i64, lt, select, sub
-from tiltpy.loops.nodes import Bin, Earlier, Extract, For, Lane, LExpr, Num, Splat, Var
+from tiltpy.loops.build import conj, greatest, i64, least, lt, select, sub
+from tiltpy.loops.nodes import Bin, For, Lane, LExpr, Num, Splat, Var
 from tiltpy.types import I64, U64
 
 
@@ -67,16 +68,8 @@ class KeyExtremes:
 
     def finish(self, block: Block, low: Var, span: Var) -> None:
         """Set the least of all, and how far the greatest is from it."""
-        by = LANES
-        while by > 1:
-            by //= 2
-            for extreme in (self.low, self.high):
-                turned = block.name("turned", Earlier(extreme, extreme, by, U64))
-                low_side = extreme == self.low
-                wins = lt(turned, extreme) if low_side else lt(extreme, turned)
-                block.set(extreme, select(wins, turned, extreme))
-        block.set(low, Extract(self.low, 0, U64))
-        block.set(span, Bin("-", Extract(self.high, 0, U64), low, U64))
+        block.set(low, fold_lanes(block, self.low, least))
+        block.set(span, Bin("-", fold_lanes(block, self.high, greatest), low, U64))
 
 
 def reads_times(element: Expr) -> bool:

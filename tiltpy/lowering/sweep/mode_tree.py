@@ -12,6 +12,7 @@ second most frequent value the first one is taken out, and put back afterwards.
 from tiltpy.abi.signature import LANES
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.elements import row_value
+from tiltpy.emit.fold_lanes import fold_lanes
 from tiltpy.emit.values import LoopValue
 from tiltpy.ir.nodes import Reduce
 from tiltpy.loops.build import (
@@ -19,6 +20,7 @@ from tiltpy.loops.build import (
     conj,
     convert,
     eq,
+    greatest,
     i64,
     le,
     least,
@@ -32,8 +34,6 @@ from tiltpy.loops.build import (
 from tiltpy.loops.nodes import (
     Array,
     Bin,
-    Earlier,
-    Extract,
     For,
     LExpr,
     Num,
@@ -158,12 +158,8 @@ class ModeTree:
         children = add(below, mul(climb.index, i64(LANES)))
         winner = self.builder.fresh("winner", U64)
         up.set(winner, Wide(self.keys, children, U64))
-        by = LANES
-        while by > 1:
-            by //= 2
-            turned = up.name("turned", Earlier(winner, winner, by, U64))
-            up.set(winner, select(lt(winner, turned), turned, winner))
-        up.add(Store(self.keys, climb.node, Extract(winner, 0, U64)))
+        most = fold_lanes(up, winner, greatest)
+        up.add(Store(self.keys, climb.node, most))
         climb.add(block, up, eq(load(self.keys, climb.node), before))
 
     def value(self, block: Block, node: Reduce) -> LoopValue:

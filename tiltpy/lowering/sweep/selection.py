@@ -8,14 +8,13 @@ random, by the same steps each time, as no order of the rows is bad for all of t
 
 from tiltpy.abi.signature import LANES
 from tiltpy.emit.builder import Block, KernelBuilder
+from tiltpy.emit.fold_lanes import fold_lanes
 from tiltpy.lean_dataclass import dataclass
 from tiltpy.loops.build import FALSE, add, conj, convert, i64, le, lt, mul, select, sub
 from tiltpy.loops.nodes import (
     Array,
     Bin,
     CountTrue,
-    Earlier,
-    Extract,
     For,
     Lane,
     LExpr,
@@ -33,6 +32,10 @@ _FACTOR = Num(6364136223846793005, U64)
 _INCREMENT = Num(1442695040888963407, U64)
 """The steps of a linear congruential generator (Knuth's MMIX)."""
 _HALF = Num(1 << 32, U64)
+
+
+def _lesser(a: LExpr, b: LExpr) -> LExpr:
+    return select(lt(a, b), a, b)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,12 +170,7 @@ class Selection:
         less = conj(inside, lt(numbers, least))
         each.set(least, select(less, numbers, least))
         some.add(For(at, i64(0), greater, each.body(), LANES))
-        by = LANES
-        while by > 1:
-            by //= 2
-            turned = some.name("turned", Earlier(least, least, by, least.type))
-            some.set(least, select(lt(turned, least), turned, least))
-        some.set(self.after, Extract(least, 0, least.type))
+        some.set(self.after, fold_lanes(some, least, _lesser))
         none = block.inner()
         none.when(lt(i64(0), greater), some)
         block.either(lt(following, upper), equal, none)

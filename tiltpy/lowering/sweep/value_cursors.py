@@ -15,6 +15,7 @@ from tiltpy.aggregates.quantiles import QuantilePlace, quantile_share
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.elements import element_of
 from tiltpy.emit.floats import minus, over, plus, times
+from tiltpy.emit.fold_lanes import fold_lanes
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.emit.values import LoopValue
 from tiltpy.ir.nodes import Expr, Reduce
@@ -43,8 +44,6 @@ from tiltpy.loops.nodes import (
     Bin,
     CallFn,
     CountTrue,
-    Earlier,
-    Extract,
     For,
     Lane,
     LExpr,
@@ -52,7 +51,6 @@ from tiltpy.loops.nodes import (
     Pack,
     Splat,
     Store,
-    Var,
     While,
     Wide,
 )
@@ -60,7 +58,6 @@ from tiltpy.lowering.sweep.pane_order import number_type
 from tiltpy.types import BOOL, F64, I32, I64, Scalar, int_range
 
 Change = Callable[[Block, LExpr], None]
-Combine = Callable[[LExpr, LExpr], LExpr]
 NOTHING_BELOW, NOTHING_ABOVE = f64(-float("inf")), f64(float("inf"))
 
 
@@ -126,7 +123,7 @@ class _Numbers:
             each.set(equal, add(equal, convert(eq(lanes, number), kind)))
 
         self.scan(block, visit)
-        return convert(_fold_lanes(block, equal, add), I64)
+        return convert(fold_lanes(block, equal, add), I64)
 
     def copy_to(
         self, block: Block, target: "_Numbers", test: Callable[[LExpr], LExpr]
@@ -231,17 +228,6 @@ def _distance(a: LExpr, b: LExpr) -> LExpr:
     return CallFn("abs", (minus(a, b),), F64)
 
 
-def _fold_lanes(block: Block, lanes: Var, combine: Combine) -> LExpr:
-    """Combine all lanes, in any order."""
-    folded: LExpr = lanes
-    by = LANES
-    while by > 1:
-        by //= 2
-        turned = Earlier(folded, folded, by, lanes.type)
-        folded = block.name("turned", combine(turned, folded))
-    return block.name("folded", Extract(folded, 0, lanes.type))
-
-
 class _Neighbour:
     """The nearest number above a cursor's value, or below it, if that is `known`.
 
@@ -295,7 +281,7 @@ class _Neighbour:
             each.set(nearest, nearer(each.name("beyond", beyond), nearest))
 
         numbers.scan(block, visit)
-        block.set(self.number, _fold_lanes(block, nearest, nearer))
+        block.set(self.number, fold_lanes(block, nearest, nearer))
         block.set(self.known, TRUE)
 
     def find_in(self, block: Block, value: LExpr, range_: _Range) -> None:
