@@ -90,6 +90,7 @@ MECHANISMS: tuple[Mechanism, ...] = (
         "value_cursors",
         "plan/strategies/value_cursors.py",
         "lowering/sweep/value_cursors.py",
+        "lowering/sweep/near_numbers.py",
     ),
     _strategy(
         "vector_kernel",
