@@ -97,7 +97,7 @@ class EventVectors:
         }
         self.deepest = max((0, *self.depths.values()))
         self.rows_before = max(self.deepest, *map(_rows_before, running), 0)
-        """How many rows must exist before the first event of a vector."""
+        """Rows that must exist before the first event of a vector."""
 
     def visit(self, block: Block, row: LExpr, out: OutputArrays, count: Var) -> None:
         """Write the results of the vector of rows from `row` on, which all exist.

@@ -19,6 +19,7 @@ from tiltpy.lowering.sweep.rank_cursors import RankCursors
 from tiltpy.lowering.sweep.ranking import Ranking, Rankings
 from tiltpy.lowering.sweep.value_cursors import ValueCursors
 from tiltpy.ops import REDUCTIONS
+from tiltpy.plan.strategies.value_cursors import QUANTILES
 from tiltpy.types import I32, I64
 
 _NOTHING, _ONE = Num(0, I32), Num(1, I32)
@@ -97,8 +98,6 @@ KINDS: dict[str, Callable[[KernelBuilder, Ranking], Structure]] = {
     "nunique": DistinctCount,
 }
 assert set(KINDS) == {name for name, rule in REDUCTIONS.items() if rule.whole}
-
-QUANTILES = frozenset(("median", "quantile"))
 
 
 class WholeWindow:

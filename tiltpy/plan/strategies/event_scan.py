@@ -66,7 +66,7 @@ from tiltpy.types import ALL_PAST, Scalar
 REPEATED = Binary, Cast, Reduce, Unary
 """The operations in values that readers may compute anew."""
 FREE = At, Const, Element, Exists, Field, If, Let, Local, MakeStruct, Phi, Time
-"""What else there is in such values."""
+"""Nodes of such values that cost nothing to repeat."""
 FOLDS = {r.name for r in REDUCTIONS.values() if not (r.whole or r.picks_row)}
 """Reductions that vectors of events fold anew from the rows of a window."""
 
