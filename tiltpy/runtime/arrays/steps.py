@@ -1,5 +1,7 @@
 """The steps between neighbouring times: whether they are in order, and how they lie."""
 
+from threading import local
+
 from tiltpy.abi.layouts import TimeLayout
 from tiltpy.array_address import address
 from tiltpy.routines.catalogue import FIND_STEPS
@@ -9,8 +11,11 @@ from tiltpy.runtime.arrays.dtypes import Steps, Times
 from tiltpy.runtime.concurrency.workers import map_portions
 
 
-class StepFinder:
-    """Finds the steps between times that are in order; None where they are not."""
+class StepFinder(local):
+    """Finds the steps between times that are in order; None where they are not.
+
+    Each thread has a call of its own.
+    """
 
     def __init__(self) -> None:
         self._call = PreparedCall(FIND_STEPS, 0, 0, 0)

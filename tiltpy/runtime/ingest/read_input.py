@@ -12,6 +12,7 @@ one table (`read_rows`), validated before all else.
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -34,6 +35,7 @@ from tiltpy.runtime.ingest.event_times import lay_out_events, read_times, sample
 from tiltpy.runtime.ingest.key_codes import KeyedTable
 from tiltpy.runtime.ingest.keys import Groups, Keys
 from tiltpy.runtime.ingest.payload import read_payload
+from tiltpy.runtime.ingest.plain_tables import find_schema_reader
 from tiltpy.runtime.ingest.row_order import RowOrder, move_times
 from tiltpy.runtime.ingest.samples import check_reach, choose_samples, share_samples
 from tiltpy.runtime.ingest.sort_order import (
@@ -154,6 +156,16 @@ def _ingest(
     assert settled.lifetime is not None
     if binding.samples is not None and not settled.keys:
         return _read_samples(settled, binding, unit)
+    reader = None
+    if binding.samples is None:
+        frame: Any = binding.frame
+        if frame.__class__ is not pa.Table:
+            frame, _ = read_rows(settled, binding)
+        reader = find_schema_reader(settled, binding.column, frame, unit)
+        known = None if reader is None else reader.read(frame, next_stamp)
+        if known is not None:
+            events, kind = known
+            return InputRows(select_events(events, None, declared.type), kind)
     table, choice = read_rows(settled, binding)
     if binding.samples is None:
         times, kind = read_times(settled, settled.lifetime, choice, table, unit)
@@ -188,6 +200,8 @@ def _ingest(
         check_rows_as_cells(
             declared, buffer.times(), rows.breaks, present, rows.order, in_ticks
         )
+    if reader is not None:
+        reader.note()
     if rows.keys is None or rows.offsets is None:
         return InputRows(select_events(buffer, present, declared.type), kind)
     stamps_of_keys = ticks[0][rows.offsets[:-1]]
