@@ -10,10 +10,10 @@ from tiltpy.ir.nodes import Query
 from tiltpy.ir.verify.invariants import verify_source
 
 SETTINGS = (
-    Setting(),
+    Setting(rehearsed=True),
     Setting(chunk=1, workers=2, special_shapes=False, optimize=False),
 )
-"""As a user runs it, and cut into single ticks."""
+"""As a user runs it again and again, and cut into single ticks."""
 
 
 def run_everywhere(

@@ -211,7 +211,7 @@ class PreparedQuery:
 
 def _is_kept(plan: PlannedRun, bindings: Mapping[str, InputBinding]) -> bool:
     """Tell whether runs over the same frames would read the rows of a plan."""
-    if not all(part.reads_in_place for part in plan.parts):
+    if not all(part.may_repeat for part in plan.parts):
         return False
     rows = plan.inputs
     return all(each.keeps(rows.get(name)) for name, each in bindings.items())

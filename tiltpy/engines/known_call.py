@@ -15,6 +15,7 @@ from tiltpy.engines.output_readers import (
     Rows,
     TimedRowReader,
 )
+from tiltpy.ir.nodes import Query
 from tiltpy.runtime.arrays.dictionary import NO_STRINGS
 from tiltpy.runtime.execution.kernel import Kernels
 from tiltpy.runtime.execution.output_group import OutputGroup
@@ -31,25 +32,32 @@ class KnownCall:
     """Evaluates ranges by a call whose formulas are known for their form."""
 
     def __init__(
-        self, call: RangeCall, group: OutputGroup[Kernels], rows: Rows, ranges: Ranges
+        self,
+        call: RangeCall,
+        group: OutputGroup[Kernels],
+        query: Query,
+        rows: Rows,
+        ranges: Ranges,
     ) -> None:
         self.call = call
+        self.query = query
+        """The query that the kernel computes, with its boundaries."""
         self._forms = [form_of(buffer) for buffer in rows.values()]
-        self._domains = [(name, each.domain) for name, each in ranges.items()]
+        self._outputs = list(ranges)
         self._group = group
         self._readers: list[OutputReader] = []
 
     def fits(self, ranges: Ranges, rows: Rows, state: RunState) -> bool:
         """Tell whether rows and ranges have the form, and are few."""
-        if state.in_vectors or len(ranges) != len(self._domains):
+        if state.in_vectors or list(ranges) != self._outputs:
             return False
-        for (name, each), (known, domain) in zip(
-            ranges.items(), self._domains, strict=True
-        ):
-            if name != known or not (each.domain is domain or each.domain == domain):
-                return False
+        for each in ranges.values():
             if each.high - each.low > LONGEST_CHUNK:
                 return False
+        return self.reads(rows)
+
+    def reads(self, rows: Rows) -> bool:
+        """Tell whether rows have the form, and are few."""
         total = 0
         for buffer, form in zip(rows.values(), self._forms, strict=True):
             known_form, are_valid = form

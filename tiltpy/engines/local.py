@@ -22,6 +22,7 @@ from tiltpy.runtime.execution.output_group import OutputGroup
 from tiltpy.runtime.execution.run_options import RunOptions, default_workers
 from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.execution.time_run import TimeRun
+from tiltpy.runtime.execution.vector_range import find_sampling_grid
 from tiltpy.runtime.execution.visit_warnings import Announcement
 from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.runtime.ingest.read_input import InputRows, ingest
@@ -42,8 +43,12 @@ class PlannedPart(Protocol):
     """Outputs that have the same keys, planned over their rows."""
 
     @property
-    def reads_in_place(self) -> bool:
-        """Return whether runs read bound rows where they lie, and no copies of them."""
+    def may_repeat(self) -> bool:
+        """Return whether other runs over the same bound rows may be made by this plan.
+
+        They may where those are read as they lie, and no copies of them, unless such
+        runs are planned in another way from now on.
+        """
 
     def tables(
         self, stamp: OutputStamp, order: Order, workers: int
@@ -82,15 +87,15 @@ class PlannedRun:
 class PlannedGroup:
     """Outputs that are not folded, planned over time or by key.
 
-    `reads_in_place` is as in `PlannedPart`: where strings are encoded for the query,
-    runs read codes instead.
+    `may_repeat` is as in `PlannedPart`: where strings are encoded for the query, runs
+    read copies of rows.
     """
 
     group: OutputGroup[Kernels]
     options: RunOptions
     plan: "TimeRun | KeyedRun"
     evaluate: "Callable[[Announcement, Order], Evaluation | KeyedEvaluation]"
-    reads_in_place: bool
+    may_repeat: bool
 
     def tables(
         self, stamp: OutputStamp, order: Order, workers: int
@@ -202,7 +207,7 @@ def _plan_parts(
         if hidden is not None:
             hidden.add(name, rows.buffer, rows.groups)
     planned = [
-        folds[group] if group in folds else plan_group(group, bound, request, options)
+        folds[group] if group in folds else plan_part(group, bound, request, options)
         for group in parts
     ]
     grids = {
@@ -251,8 +256,50 @@ def run(
         stamps = {name: rows.stamps for name, rows in inputs.items()}
         stamp = output_stamp(stamps, group.query.unit)
     workers = options.workers or default_workers()
-    part = plan_group(group, inputs, request, options)
+    part = plan_part(group, inputs, request, options)
     return Result(list(part.tables(stamp, order, workers)))
+
+
+def plan_part(
+    group: OutputGroup[Kernels],
+    inputs: Mapping[str, InputRows],
+    request: Request,
+    options: RunOptions,
+) -> PlannedPart:
+    """Plan a run of a group over its bound inputs; nothing is computed.
+
+    A run over few rows is one call, once there was one before: what that needs takes
+    as long to import as a few runs.
+    """
+    rows = {each.name: inputs[each.name].buffer for each in group.query.inputs}
+    if group.is_keyed or not _are_few(rows, options):
+        return plan_group(group, inputs, request, options)
+    if group.has_run:
+        from tiltpy.engines import prompt_runs  # noqa: PLC0415 - late
+
+        prompt = prompt_runs.plan(group, rows, request, options.costs)
+        if prompt is not None:
+            return prompt
+    planned = plan_group(group, inputs, request, options)
+    if not group.has_run:
+        group.has_run = True
+        planned = replace(planned, may_repeat=False)
+    return planned
+
+
+def _are_few(rows: Mapping[str, SnapshotBuffer], options: RunOptions) -> bool:
+    """Tell whether one call may compute a run over rows: they are few, or not regular.
+
+    A vector kernel serves where there are more than few, and all are regular.
+    """
+    costs, total = options.costs.run, sum([buffer.n for buffer in rows.values()])
+    if total > costs.linear_call_rows or options.vector is not None:
+        return False
+    if options.chunk is not None or options.progress is not None:
+        return False
+    return total < costs.vector_rows or any(
+        find_sampling_grid(buffer, options.costs) is None for buffer in rows.values()
+    )
 
 
 def plan_group(

@@ -22,7 +22,7 @@ from tiltpy.runtime.execution.call_table import LENT_ENTRIES, CallTable
 from tiltpy.runtime.execution.slot_map import TIMES
 from tiltpy.runtime.execution.stitch import Piece, Stitcher
 from tiltpy.runtime.execution.sweep_calls import SweepOutput
-from tiltpy.runtime.execution.time_domain import Cells, OutputRange
+from tiltpy.runtime.execution.time_domain import Cells, Domain, OutputRange
 from tiltpy.runtime.incremental.last_pieces import copy_row
 from tiltpy.types import ENDLESS, Type
 
@@ -179,10 +179,12 @@ class IntervalReader(TimedReader):
     ) -> Split | None:
         """Read final snapshots and the open one, as `Stitcher` and `split_at` do.
 
-        None where the domain cuts a snapshot, or one goes on that is not open, too.
+        None where one goes on that is not open, or beyond the domain.
         """
         del rows
         domain, through = range_.domain, range_.through
+        if through is None and range_.final:
+            through = ENDLESS
         if through is None or count >= LENT_ENTRIES or not self.find_arrays(table):
             return None
         starts, ends = self._starts, self._ends
@@ -196,17 +198,12 @@ class IntervalReader(TimedReader):
             if first < stop and numbers[2] and starts.item(first) < seam:
                 end = ends.item(first)
                 first += 1
-        if first < stop:
-            if before is None and starts.item(first) < domain.start:
-                return None
-            if ends.item(stop - 1) > domain.end:
-                return None
         open_from = through if range_.high == through else through + 1
         """The least end of a snapshot that may go on."""
         if before is None:
             if end > -ENDLESS:
                 return None
-            return self._split(first, stop, None, open_from, through)
+            return self._split(first, stop, None, domain, open_from, through)
         if not isinstance(before, SnapshotBuffer) or before.ends is None:
             return None
         for column in before.columns:
@@ -218,19 +215,20 @@ class IntervalReader(TimedReader):
         before.ends[0] = min(end, through)
         if end >= open_from:
             return [], before
-        return self._split(first, stop, before, open_from, through)
+        return self._split(first, stop, before, domain, open_from, through)
 
     def _split(
         self,
         first: int,
         stop: int,
         before: SnapshotBuffer | None,
+        domain: Domain,
         open_from: int,
         through: int,
     ) -> Split:
         """Copy snapshots behind the one `before`, and split the last off if it is open.
 
-        It is if its end is `open_from` or later.
+        It is if its end is `open_from` or later. They are cut to the domain.
         """
         skip = 0 if before is None else 1
         count = skip + stop - first
@@ -242,13 +240,17 @@ class IntervalReader(TimedReader):
             copied[skip:] = written[first:stop]
             arrays.append(copied)
         starts, ends, *values = arrays
+        last = count - 1
+        if before is None:
+            starts[0] = max(starts.item(0), domain.start)
+        if first < stop:
+            ends[last] = min(ends.item(last), domain.end)
         if before is not None:
             assert before.starts is not None
             assert before.ends is not None
             starts[0], ends[0] = before.starts[0], before.ends[0]
             for copied, column in zip(values, before.columns, strict=True):
                 copied[0] = column.values[0]
-        last = count - 1
         if first == stop or ends.item(last) < open_from:
             return [_intervals(starts, ends, values)], None
         ends[last] = min(ends.item(last), through)

@@ -13,7 +13,7 @@ from tiltpy.engines.known_call import KnownCall
 from tiltpy.ir.reductions import adds_floats
 from tiltpy.runtime.arrays.dictionary import NO_STRINGS
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
-from tiltpy.runtime.execution.kernel import Kernels
+from tiltpy.runtime.execution.kernel import Kernel, Kernels
 from tiltpy.runtime.execution.output_group import OutputGroup
 from tiltpy.runtime.execution.range_formulas import find_form
 from tiltpy.runtime.execution.run_options import RunOptions
@@ -60,7 +60,7 @@ class PromptEngine(Engine):
         """The call that computed the last range of few rows."""
         self._known_calls: dict[Hashable, KnownCall] = {}
         """That call, by the form of rows and ranges."""
-        self._last_known: KnownCall | None = None
+        self.last_known: KnownCall | None = None
         """That of the last form whose formulas are known."""
 
     def evaluate(
@@ -71,7 +71,7 @@ class PromptEngine(Engine):
         plan: TimeRun | None = None,
     ) -> Evaluation:
         """Compute the outputs, by the call that computed the last range if it fits."""
-        known = self._last_known
+        known = self.last_known
         if (
             known is not None
             and ranges is not None
@@ -87,7 +87,7 @@ class PromptEngine(Engine):
         self, ranges: Ranges | None, rows: Rows, state: RunState
     ) -> TimeRun | SingleRun:
         """Choose one call where rows, and what it has to do, are few."""
-        if ranges is None or state.in_vectors or not self._are_short(ranges):
+        if ranges is None or state.in_vectors or not self.are_short(ranges):
             return self.plan_chunks(ranges, self.read(rows, state), state)
         if self._awaits_vectors(rows):
             return self.plan_chunks(ranges, self.read(rows, state), state)
@@ -100,19 +100,20 @@ class PromptEngine(Engine):
         known = self._known_calls.get(form)
         if known is not None and total <= known.call.most_rows:
             if known.call.formulas is not None:
-                self._last_known = known
+                self.last_known = known
             return SingleRun(known.call, rows, NO_STRINGS, ranges, None)
         read = self.read_all(rows, state)  # hidden rows of few cost less than a look
-        call = self._choose_call(ranges, read, total)
+        call = self.choose_call(ranges, read)
         if call is None:
             if state.states is None:  # states are encoded once, and no row is dropped
                 read = self.read(rows, state)
             return self.plan_chunks(ranges, read, state)
         if form is not None and self._is_decided(read):
-            self._keep(form, KnownCall(call, self.group, rows, ranges))
+            query = read.kernels.query
+            self._keep(form, KnownCall(call, self.group, query, rows, ranges))
         return SingleRun(call, read.rows, read.strings, ranges, state.states)
 
-    def _are_short(self, ranges: Ranges) -> bool:
+    def are_short(self, ranges: Ranges) -> bool:
         """Tell whether ranges are short enough for one call."""
         for each in ranges.values():
             if each.high - each.low > LONGEST_CHUNK:
@@ -128,19 +129,22 @@ class PromptEngine(Engine):
                 return False
         return True
 
-    def _choose_call(
-        self, ranges: Ranges, read: KernelRows, total: int
-    ) -> RangeCall | None:
+    def find_kernel(self, kernels: Kernels) -> Kernel:
+        """Find the kernel that computes ranges."""
+        return kernels.sweep()
+
+    def choose_call(self, ranges: Ranges, read: KernelRows) -> RangeCall | None:
         """Choose the call of the kernel for rows.
 
-        None where rows do not bound it, or are too many in `total`.
+        None where rows do not bound it, or are too many together.
         """
-        kernel = read.kernels.sweep()
+        kernel = self.find_kernel(read.kernels)
+        total = sum([buffer.n for buffer in read.rows.values()])
         call = self._call
         if call is None or call.kernel.code is not kernel.code:
             call = self._call = RepeatedCall(kernel, self.request, self.options)
             self._known_calls.clear()
-            self._last_known = None
+            self.last_known = None
         most = call.most_rows
         if any(map(may_hide_rows, read.rows.values())):  # of many, hidden ones are left
             most = min(most, self.options.costs.run.linear_call_rows)

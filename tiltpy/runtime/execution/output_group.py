@@ -1,7 +1,7 @@
 """The outputs of a query that have the same keys, and what all runs of them ask."""
 
 from collections.abc import Callable, Mapping
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from tiltpy.abi.layouts import Layout
 from tiltpy.ir.nodes import Query
@@ -38,6 +38,10 @@ class OutputGroup(Generic[K_co]):
         self.types = {name: each.type for name, each in self.outputs.items()}
         self.is_keyed = query.is_keyed
         self.vocabulary = Vocabulary.of(query)
+        self.has_run = False
+        """True once there was a run over few rows."""
+        self.idle_engines: list[Any] = []
+        """Engines that stay for the next such runs, which none uses now."""
 
     def without_hidden_rows(self, rows: Mapping[str, SnapshotBuffer]) -> frozenset[str]:
         """Find the inputs that may have hidden rows, and whose kernels need none."""

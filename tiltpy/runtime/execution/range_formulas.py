@@ -9,6 +9,7 @@ from tiltpy.runtime.execution.row_slices import RowSlices
 from tiltpy.runtime.execution.sweep_calls import SweepOutput, list_outputs
 from tiltpy.runtime.execution.time_domain import (
     Cells,
+    Domain,
     OutputRange,
     Request,
     cells_of,
@@ -50,10 +51,13 @@ class RangeFormulas:
             arguments.append(f"rows{number}")
         cells: dict[str, Cells[Any]] = {}
         for number, (name, each) in enumerate(ranges.items()):
-            low: Any = TracedNumber(trace, f"low{number}", each.low)
-            high: Any = TracedNumber(trace, f"high{number}", each.high)
-            arguments += [low.text, high.text]
-            owned: Cells[Any] = cells_of(tdoms[name], each.domain, low, high)
+            times: list[Any] = [
+                TracedNumber(trace, f"{time}{number}", value)
+                for time, value in zip(RANGE_TIMES, _list_times(each), strict=True)
+            ]
+            arguments += [time.text for time in times]
+            start, end, low, high = times
+            owned: Cells[Any] = cells_of(tdoms[name], Domain(start, end), low, high)
             if owned.some:
                 cells[name] = owned
         signature = table.kernel.signature
@@ -89,7 +93,7 @@ class RangeFormulas:
         """
         arguments: list[Any] = [*rows.values()]
         for each in ranges.values():
-            arguments += each.low, each.high
+            arguments += _list_times(each)
         numbers: Sequence[int] | None = self._compute(table.view, *arguments)
         if numbers is None:
             return None
@@ -127,12 +131,16 @@ def _numbers_of(output: SweepOutput) -> tuple[Any, ...]:
     return owned.first, owned.last, owned.seam, output.begin, output.stop
 
 
+RANGE_TIMES = "start", "end", "low", "high"
+"""The times of a range that formulas look at: those of its domain, and its own."""
+
+
+def _list_times(range_: OutputRange) -> tuple[int, ...]:
+    """List the `RANGE_TIMES`."""
+    domain = range_.domain
+    return domain.start, domain.end, range_.low, range_.high
+
+
 def find_form(rows: Rows, ranges: Ranges) -> Hashable:
-    """Find what formulas take for granted: layouts of rows, and outputs' domains."""
-    forms = [form_of(buffer) for buffer in rows.values()]
-    domains: list[
-        str | int
-    ] = []  # by their numbers: a domain is hashed and compared by functions
-    for name, each in ranges.items():
-        domains += name, each.domain.start, each.domain.end
-    return *forms, *domains
+    """Find what formulas take for granted: the layouts of rows, and which outputs."""
+    return *[form_of(buffer) for buffer in rows.values()], *ranges

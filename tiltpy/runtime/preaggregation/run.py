@@ -87,7 +87,7 @@ class PreaggregatedRun:
     stamps: StampType
     strings: Strings
     folded: dict[str, PaneAggregate]
-    reads_in_place = False
+    may_repeat = False
     """It has been made, and is not made again."""
 
     @property
@@ -161,7 +161,7 @@ class DirectFolds:
         self._request = request
         self._progress = options.progress
         self._strings = plan.strings
-        self.reads_in_place = plan.rows is rows.buffer
+        self.may_repeat = plan.rows is rows.buffer
         """Runs read no codes of strings."""
         self._folds = [ReadyFold(each, plan.rows, plan.strings) for each in plan.folds]
 
