@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import tiltpy as tilt
-from tiltpy.engines import prompt_runs
+from tiltpy.runtime.concurrency.idle_pool import MOST_IDLE
 
 MEAN = "input x : f64 time ts point\n~out[t] = mean(~x[t-7 : t])"
 BARS = """\
@@ -31,6 +31,14 @@ e = Rows(~x)
 output ~change, ~last
 """
 ALL_PAST = "input x : f64 time ts point\n~out[t] = ~x[t] != φ ? sum(~x[-∞ : t]) : φ"
+BY_KEY = """\
+input x by k : f64 time ts point
+input y : f64 time ts until_next
+e = Rows(~x)
+~last[t] = mean(~x[t-9 : t]) - ~y[t]
+~change[e] = ~x[e] > 3.0 ? ~x[e] - ~y[e] : φ
+output ~last, ~change
+"""
 TEXTS = 'input x : string time ts point\n~out[t] = ~x[t] < "b" ? ~x[t] : φ'
 
 
@@ -38,6 +46,11 @@ def points(n: int, seed: int = 3, name: str = "x") -> pa.Table:
     random = np.random.default_rng(seed)
     times = random.integers(0, 1000) + np.cumsum(random.integers(0, 4, n))
     return pa.table({"ts": times, name: random.integers(0, 50, n) / 8})
+
+
+def by_key(n: int, seed: int) -> pa.Table:
+    keys = np.random.default_rng(seed).choice(["a", "b", "c", "d", "e"], n)
+    return points(n, seed).append_column("k", pa.array(keys, pa.string()))
 
 
 def texts(n: int, seed: int) -> pa.Table:
@@ -50,6 +63,7 @@ FRAMES: dict[str, Callable[[int, int], dict[str, Any]]] = {
     MEAN: lambda n, seed: {"x": points(n, seed)},
     BARS: lambda n, seed: {"x": points(n, seed)},
     ROWS: lambda n, seed: {"x": points(n, seed), "y": points(n // 2, seed, "y")},
+    BY_KEY: lambda n, seed: {"x": by_key(n, seed), "y": points(n // 2, seed, "y")},
     ALL_PAST: lambda n, seed: {"x": points(n, seed)},
     TEXTS: lambda n, seed: {"x": texts(n, seed)},
 }
@@ -100,7 +114,7 @@ def test_few_engines_stay() -> None:
     for end in range(20):
         query.run(x=points(30), end=end)
     (group,) = query._prepared._groups
-    assert 0 < len(group.idle_engines) <= prompt_runs.MOST_IDLE
+    assert 0 < len(group.idle) <= MOST_IDLE
 
 
 @pytest.mark.parametrize(

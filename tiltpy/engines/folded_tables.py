@@ -8,10 +8,12 @@ from contextlib import suppress
 
 from tiltpy.errors import DataError
 from tiltpy.plan.nodes import Misfit
+from tiltpy.plan.pane_limits import refuse_few_rows
 from tiltpy.runtime.arrays.arrow_pool import are_arrow_pages_reused
 from tiltpy.runtime.arrays.pool import physical_memory
 from tiltpy.runtime.arrow.parquet_scan import ParquetScan
 from tiltpy.runtime.execution.output_group import OutputGroup
+from tiltpy.runtime.execution.quick_work import count_rows
 from tiltpy.runtime.execution.run_options import RunOptions
 from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.ingest.binding import InputBinding
@@ -46,6 +48,12 @@ def plan_folds_of(
         folded = fold_file(group, bindings, request, options, physical_memory())
         if folded is not None:
             return folded
+    count = count_rows(binding.frame)
+    forced = bool(options.preaggregate)
+    if count is not None and refuse_few_rows(
+        declared.name, count, costs, forced=forced
+    ):
+        return None
     rows = read_in_time_order(declared, binding, group.query.unit, costs)
     if isinstance(rows, str):
         return None

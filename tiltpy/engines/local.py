@@ -316,7 +316,7 @@ def plan_group(
         from tiltpy.engines import keyed_tables  # noqa: PLC0415 - late
 
         plan = keyed_tables.plan(group, inputs, request, options)
-        evaluate = partial(keyed_tables.evaluate, plan)
+        evaluate = partial(keyed_tables.evaluate, group, plan)
     else:
         plan = time_run = Engine(group, request, options).plan(None, rows)
 

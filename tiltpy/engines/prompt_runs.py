@@ -25,29 +25,24 @@ from tiltpy.runtime.results.key_columns import Order
 from tiltpy.runtime.results.output_table import OutputTable
 from tiltpy.runtime.results.table import format_of
 
-MOST_IDLE = 4
-"""Engines that stay for the next runs of a group, at most."""
 Rows = Mapping[str, SnapshotBuffer]
 Ranges = Mapping[str, OutputRange]
+Terms = tuple[Request, Costs, bool]
+"""What runs have in common that an engine makes: the request, the costs, and whether
+rows are so few that the kernel serves that compiles fastest."""
 
 
 class WholeRunEngine(PromptEngine):
-    """An engine of whole runs over few rows, which one thread at a time asks.
-
-    `baseline`: of so few that the kernel serves that compiles fastest.
-    """
+    """An engine of whole runs over few rows, which one thread at a time asks."""
 
     def __init__(
         self,
         group: OutputGroup[Kernels],
         request: Request,
         costs: Costs,
-        *,
         baseline: bool,
     ) -> None:
         super().__init__(group, request, RunOptions(vector=False, costs=costs))
-        self.terms = request, costs, baseline
-        """What runs must have in common that it makes."""
         self._baseline = baseline
 
     def find_kernel(self, kernels: Kernels) -> Kernel:
@@ -73,7 +68,7 @@ class PlannedPromptRun:
     group: OutputGroup[Kernels]
     rows: Rows
     ranges: Ranges
-    terms: tuple[Request, Costs, bool]
+    terms: Terms
 
     @property
     def may_repeat(self) -> bool:
@@ -88,9 +83,9 @@ class PlannedPromptRun:
     ) -> Iterator[OutputTable]:
         """Compute the outputs, and make a table of each."""
         del order  # rows without keys have but one
-        engine = _take_engine(self.group, *self.terms)
+        engine = _take_engine(self.group, self.terms)
         evaluation = engine.evaluate(self.ranges, self.rows)
-        _put_back(self.group, engine)
+        self.group.idle.put_back(self.terms, engine)
         for name, of in self.group.types.items():
             yield evaluation.table(format_of(name, of, stamp), workers)
 
@@ -101,30 +96,12 @@ def plan(
     """Plan a run over few rows as one call; None where that does not serve."""
     total = sum([buffer.n for buffer in rows.values()])
     terms = request, costs, total < costs.run.baseline_rows
-    engine = _take_engine(group, *terms)
+    engine = _take_engine(group, terms)
     ranges = engine.find_ranges(rows)
-    _put_back(group, engine)
+    group.idle.put_back(terms, engine)
     return None if ranges is None else PlannedPromptRun(group, rows, ranges, terms)
 
 
-def _take_engine(
-    group: OutputGroup[Kernels], request: Request, costs: Costs, baseline: bool
-) -> WholeRunEngine:
+def _take_engine(group: OutputGroup[Kernels], terms: Terms) -> WholeRunEngine:
     """Take an engine that no run uses, or make one."""
-    terms = request, costs, baseline
-    idle = group.idle_engines
-    for engine in list(idle):
-        if engine.terms == terms:
-            try:
-                idle.remove(engine)
-            except ValueError:  # another thread has taken it
-                continue
-            return engine  # type: ignore[no-any-return]
-    return WholeRunEngine(group, request, costs, baseline=baseline)
-
-
-def _put_back(group: OutputGroup[Kernels], engine: WholeRunEngine) -> None:
-    """Have an engine stay for the next run."""
-    idle = group.idle_engines
-    idle.append(engine)
-    del idle[:-MOST_IDLE]
+    return group.idle.take(terms) or WholeRunEngine(group, *terms)

@@ -1,13 +1,14 @@
 """The outputs of a query that have the same keys, and what all runs of them ask."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from tiltpy.abi.layouts import Layout
 from tiltpy.ir.nodes import Query
 from tiltpy.lean_dataclass import dataclass
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrow.encode_strings import Vocabulary
+from tiltpy.runtime.concurrency.idle_pool import IdlePool
 from tiltpy.runtime.execution.call_states import StateKinds
 from tiltpy.runtime.execution.kernel import Kernels
 from tiltpy.runtime.ingest.visible_rows import may_hide_rows
@@ -40,8 +41,8 @@ class OutputGroup(Generic[K_co]):
         self.vocabulary = Vocabulary.of(query)
         self.has_run = False
         """True once there was a run over few rows."""
-        self.idle_engines: list[Any] = []
-        """Engines that stay for the next such runs, which none uses now."""
+        self.idle = IdlePool()
+        """What such runs have made, and the next ones use."""
 
     def without_hidden_rows(self, rows: Mapping[str, SnapshotBuffer]) -> frozenset[str]:
         """Find the inputs that may have hidden rows, and whose kernels need none."""

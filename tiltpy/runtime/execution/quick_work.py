@@ -60,7 +60,7 @@ def reads_quickly(
     """
     most, rows = costs.quick_rows, {}
     for declared in query.inputs:
-        known = _rows(bindings[declared.name].frame)
+        known = count_rows(bindings[declared.name].frame)
         rows[declared.name] = most if known is None else known
     if sum(rows.values()) < most:
         return True
@@ -86,8 +86,8 @@ def _is_at_hand(
     return is_known(declared, binding, unit=unit, allow_sort=allow_sort)
 
 
-def _rows(frame: object) -> int | None:
-    """The rows of a frame that knows them."""
+def count_rows(frame: object) -> int | None:
+    """Count the rows of a frame that knows them."""
     if isinstance(frame, TABLES):
         return int(frame.num_rows)
     if isinstance(frame, ARRAYS):

@@ -118,6 +118,8 @@ class KeyedRun:
         key."""
         self._batches: dict[int, KeyBatch] = {}
         """The batches that later runs make again, by the first key of their task."""
+        self.is_first = True
+        """True until it was made once."""
         self.vector: KeyVectorRanges | None = None
         self.refusal: Refusal | None = None
         """The reason for the lack of a vector kernel, once tasks are planned."""
@@ -156,6 +158,17 @@ class KeyedRun:
         if self._is_quick:
             return self.run_tasks(self.tasks)
         return offload(partial(self.run_tasks, self.tasks), self.options.progress)
+
+    @property
+    def is_few(self) -> bool:
+        """Return whether one batch of sweeps may compute it: few rows, of few keys."""
+        options, rows = self.options, sum([each.n for each in self.rows.values()])
+        if options.chunk is not None or options.vector is not None:
+            return False
+        if options.progress is not None or self._shared is not None:
+            return False
+        most = min(options.costs.run.linear_call_rows, self.costs.many_rows)
+        return self.whole and rows < most and not self._starts.are_many(self.count)
 
     @cached_property
     def _is_quick(self) -> bool:
