@@ -119,8 +119,9 @@ class RunCosts(_Thresholds):
     """Nanoseconds that a visit of a vector kernel takes for an output, at most: its
     windows are folded in lanes, pane by pane or as they slide, and those folded anew
     are short."""
-    quick_rows: int = 1 << 13
-    """Rows below which a step over all of them takes less than a millisecond."""
+    quick_rows: int = 1 << 15
+    """Rows below which a step over all of them takes few milliseconds, so that the
+    caller's thread takes it: to wake another takes a tenth (frames of 10,000 rows)."""
     known_rows: int = 1 << 10
     """Rows that have been read before count as one: only passes in machine code are
     left."""
