@@ -33,6 +33,9 @@ class RunCosts(_Thresholds):
     vector_rows: int = 1 << 12
     """Rows of all inputs from which on a vector kernel is compiled as well: below, one
     kernel computes all of a run."""
+    swept_rows: int = 1 << 14
+    """Regular rows up to which a run that comes again is a sweep, where no floats are
+    added: to plan a run of a vector kernel takes longer (frames of 10,000 samples)."""
     baseline_rows: int = 1 << 12
     """Rows for the sweep kernel below which a whole run has the baseline kernel, which
     takes half the time to compile."""
