@@ -42,7 +42,9 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.register_profile("tests", deadline=None, max_examples=examples)
     settings.load_profile("tests")
     stages.VERIFY_KERNELS = True
-    set_default_costs(baseline_rows=0, portion_rows=4, shared_result_rows=4)
+    set_default_costs(
+        baseline_rows=0, vector_rows=1 << 12, portion_rows=4, shared_result_rows=4
+    )
     if not hasattr(config, "workerinput"):
         for name in ("XDG_CACHE_HOME", shared_code.FOLDER):
             folder = TemporaryDirectory(prefix="tiltpy-cache-")

@@ -28,14 +28,11 @@ class _Thresholds:
 class RunCosts(_Thresholds):
     """Costs of a run over time: which kernels it uses, and how long chunks are."""
 
-    # Which kernels (measured by the time to compile them, not by a workload)
+    # Which kernels (measured by the time to compile and to plan them)
 
-    vector_rows: int = 1 << 12
+    vector_rows: int = 3 << 12
     """Rows of all inputs from which on a vector kernel is compiled as well: below, one
-    kernel computes all of a run."""
-    swept_rows: int = 1 << 14
-    """Regular rows up to which a run that comes again is a sweep, where no floats are
-    added: to plan a run of a vector kernel takes longer (frames of 10,000 samples)."""
+    kernel computes all of a run, which takes less time to plan (10,000 samples)."""
     baseline_rows: int = 1 << 12
     """Rows for the sweep kernel below which a whole run has the baseline kernel, which
     takes half the time to compile."""
@@ -125,10 +122,10 @@ class RunCosts(_Thresholds):
     quick_rows: int = 1 << 15
     """Rows below which a step over all of them takes few milliseconds, so that the
     caller's thread takes it: to wake another takes a tenth (frames of 10,000 rows)."""
-    known_rows: int = 1 << 10
+    known_rows: int = 1 << 8
     """Rows that have been read before count as one: only passes in machine code are
     left."""
-    known_keyed_rows: int = 1 << 7
+    known_keyed_rows: int = 1 << 5
     """Rows by key that have been read by the same keys count as one: to fold them takes
     at most 100 ns a row."""
     announced_visits: int = 10**9

@@ -134,9 +134,9 @@ def test_little_work_has_one_thread() -> None:
 @pytest.mark.parametrize(
     ("rows", "by", "lines"),
     [
-        (900, "", ["not vector kernel: 900 rows are fewer than 4,096",
+        (900, "", ["not vector kernel: 900 rows are fewer than 12,288",
                    "baseline kernel, without special strategies"]),
-        (5000, "", ["vector kernel, where the rows that it reads exist",
+        (13_000, "", ["vector kernel, where the rows that it reads exist",
                     "baseline kernel beside it, without special strategies"]),
         (900, " by k", ["keys in batches: 3 in 1", "keys as runs of their own: 0",
                         "not vector kernel: keys that it could serve have 900 rows, "

@@ -272,7 +272,7 @@ def plan_part(
     as long to import as a few runs.
     """
     rows = {each.name: inputs[each.name].buffer for each in group.query.inputs}
-    if group.is_keyed or not _are_few(group, rows, options):
+    if group.is_keyed or not _are_few(rows, options):
         return plan_group(group, inputs, request, options)
     if group.has_run:
         from tiltpy.engines import prompt_runs  # noqa: PLC0415 - late
@@ -287,26 +287,17 @@ def plan_part(
     return planned
 
 
-def _are_few(
-    group: OutputGroup[Kernels],
-    rows: Mapping[str, SnapshotBuffer],
-    options: RunOptions,
-) -> bool:
-    """Tell whether one sweep may compute a run over rows, which are few.
+def _are_few(rows: Mapping[str, SnapshotBuffer], options: RunOptions) -> bool:
+    """Tell whether one sweep may compute a run over rows: they are few, or not regular.
 
-    A vector kernel serves where there are more, and all are regular. It decides how
-    floats are added; to plan its run takes longer than to sweep somewhat more rows.
+    A vector kernel serves where there are more than few, and all are regular.
     """
     costs, total = options.costs.run, sum([buffer.n for buffer in rows.values()])
     if total > costs.linear_call_rows or options.vector is not None:
         return False
     if options.chunk is not None or options.progress is not None:
         return False
-    if total < costs.vector_rows:
-        return True
-    if total <= costs.swept_rows and not group.adds_floats:
-        return True
-    return any(
+    return total < costs.vector_rows or any(
         find_sampling_grid(buffer, options.costs) is None for buffer in rows.values()
     )
 

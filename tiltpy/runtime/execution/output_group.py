@@ -4,9 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Generic, TypeVar
 
 from tiltpy.abi.layouts import Layout
-from tiltpy.forks import cached_property
 from tiltpy.ir.nodes import Query
-from tiltpy.ir.reductions import adds_floats
 from tiltpy.lean_dataclass import dataclass
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrow.encode_strings import Vocabulary
@@ -45,11 +43,6 @@ class OutputGroup(Generic[K_co]):
         """True once there was a run over few rows."""
         self.idle = IdlePool()
         """What such runs have made, and the next ones use."""
-
-    @cached_property
-    def adds_floats(self) -> bool:
-        """Return whether a reduction adds floats: kernels may round in other ways."""
-        return adds_floats(self.query)
 
     def without_hidden_rows(self, rows: Mapping[str, SnapshotBuffer]) -> frozenset[str]:
         """Find the inputs that may have hidden rows, and whose kernels need none."""
