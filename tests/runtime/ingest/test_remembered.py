@@ -7,11 +7,7 @@ import pytest
 
 import tiltpy as tilt
 from tiltpy.errors import DataError
-from tiltpy.ir.nodes import Input
-from tiltpy.runtime.arrow.read_frame import read_chosen
-from tiltpy.runtime.ingest import read_input as ingests
 from tiltpy.runtime.ingest import read_input as reading
-from tiltpy.runtime.ingest.samples import share_samples
 
 SUM = "input x : f64 time t point\n~o[t] = sum(~x[t-3:t])"
 
@@ -20,18 +16,23 @@ def table() -> pa.Table:
     return pa.table({"t": [1, 2, 5, 9], "x": [1.0, 2.0, 3.0, 4.0]})
 
 
+def note_calls(monkeypatch: pytest.MonkeyPatch, name: str) -> list[object]:
+    """Note the first arguments of a function that reads inputs."""
+    noted: list[object] = []
+    call = getattr(reading, name)
+
+    def note(first: object, *others: object, **options: object) -> object:
+        noted.append(first)
+        return call(first, *others, **options)
+
+    monkeypatch.setattr(reading, name, note)
+    return noted
+
+
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """The frames that were read."""
-    found: list[object] = []
-    read = read_chosen
-
-    def noted(input: str, frame: object, choose: object) -> object:
-        found.append(frame)
-        return read(input, frame, choose)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(reading, "read_chosen", noted)
-    return found
+    """The inputs whose frames were read."""
+    return note_calls(monkeypatch, "_ingest")
 
 
 def test_a_bound_table_is_read_once_for_each_way_to_read_it(
@@ -49,20 +50,13 @@ def test_a_bound_table_is_read_once_for_each_way_to_read_it(
 
 @pytest.mark.parametrize("kind", ["arrow", "numpy"])
 def test_arrays_are_laid_out_once(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    found: list[object] = []
-    read = share_samples
-
-    def noted(declared: Input, values: object) -> object:
-        found.append(values)
-        return read(declared, values)
-
-    monkeypatch.setattr(ingests, "share_samples", noted)
+    laid_out = note_calls(monkeypatch, "_rows_of_samples")
     values = pa.array([1.0, 2.0, 3.0])
     bound = tilt.sampled(values if kind == "arrow" else values.to_numpy(), 0, 1)
     query = tilt.parse("input x : f64\n~o[t] = ~x[t] + 1")
     for _ in range(3):
         assert query.run(x=bound).to_arrow()["o"].to_pylist() == [2.0, 3.0, 4.0]
-    assert len(found) == 1
+    assert len(laid_out) == 1
 
 
 def test_what_was_found_in_one_tick_is_not_taken_for_another() -> None:
