@@ -179,7 +179,8 @@ class IntervalReader(TimedReader):
     ) -> Split | None:
         """Read final snapshots and the open one, as `Stitcher` and `split_at` do.
 
-        None where one goes on that is not open, or beyond the domain.
+        None where a snapshot of before goes on that is not open, or goes on beyond the
+        domain.
         """
         del rows
         domain, through = range_.domain, range_.through
@@ -243,14 +244,14 @@ class IntervalReader(TimedReader):
         last = count - 1
         if before is None:
             starts[0] = max(starts.item(0), domain.start)
-        if first < stop:
-            ends[last] = min(ends.item(last), domain.end)
-        if before is not None:
+        else:
             assert before.starts is not None
             assert before.ends is not None
             starts[0], ends[0] = before.starts[0], before.ends[0]
             for copied, column in zip(values, before.columns, strict=True):
                 copied[0] = column.values[0]
+        if first < stop:
+            ends[last] = min(ends.item(last), domain.end)
         if first == stop or ends.item(last) < open_from:
             return [_intervals(starts, ends, values)], None
         ends[last] = min(ends.item(last), through)

@@ -1,6 +1,5 @@
 """Pools of objects that one thread at a time uses, such as a call and its memory."""
 
-from collections.abc import Hashable
 from typing import Any
 
 MOST_IDLE = 4
@@ -15,13 +14,13 @@ class IdlePool:
     """
 
     def __init__(self) -> None:
-        self._idle: list[tuple[Hashable, Any]] = []
+        self._idle: list[tuple[object, Any]] = []
 
     def __len__(self) -> int:
         """Count the objects."""
         return len(self._idle)
 
-    def take(self, terms: Hashable) -> Any:
+    def take(self, terms: object) -> Any:
         """Take an object that serves on some terms; None if there is none."""
         for entry in list(self._idle):
             if entry[0] == terms:
@@ -32,7 +31,7 @@ class IdlePool:
                 return entry[1]
         return None
 
-    def put_back(self, terms: Hashable, idle: object) -> None:
+    def put_back(self, terms: object, idle: object) -> None:
         """Have an object stay for whoever asks on the same terms; the oldest go."""
         self._idle.append((terms, idle))
         del self._idle[:-MOST_IDLE]

@@ -40,9 +40,9 @@ class OutputGroup(Generic[K_co]):
         self.is_keyed = query.is_keyed
         self.vocabulary = Vocabulary.of(query)
         self.has_run = False
-        """True once there was a run over few rows."""
+        """True once it has run, without keys over few rows."""
         self.idle = IdlePool()
-        """What such runs have made, and the next ones use."""
+        """The calls that runs over few rows have made, for the next ones."""
 
     def without_hidden_rows(self, rows: Mapping[str, SnapshotBuffer]) -> frozenset[str]:
         """Find the inputs that may have hidden rows, and whose kernels need none."""

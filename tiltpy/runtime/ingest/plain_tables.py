@@ -5,7 +5,7 @@ time to read them would go into that. All other tables are read column by column
 """
 
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -16,6 +16,9 @@ from tiltpy.runtime.arrow.select_columns import choose_columns
 from tiltpy.runtime.arrow.timestamps import StampType, stamp_type
 from tiltpy.runtime.ingest.event_times import lay_out_events
 from tiltpy.types import Unit
+
+if TYPE_CHECKING:
+    from tiltpy.runtime.ingest.plain_frames import PlainFrames
 
 MOST_SCHEMAS = 256
 """Schemas that are known, of all inputs."""
@@ -33,8 +36,10 @@ class SchemaReader:
         self._unit = unit
         self._is_right = False
         """True once a table of the schema has been read without an error."""
-        self._frames: Any = None
-        """What reads them as they lie, or False; None before they come again."""
+        self._is_settled = False
+        """True once another one came."""
+        self._frames: PlainFrames | None = None
+        """What reads tables as they lie, if they can be."""
         self._kind: StampType | None = None
 
     def note(self) -> None:
@@ -48,11 +53,11 @@ class SchemaReader:
 
         `next_stamp` is that of the row behind the last one, where it is known.
         """
-        if self._frames is None and self._is_right:
+        if not self._is_settled:
+            if not self._is_right:
+                return None
             self._settle()
-        if not self._frames:
-            return None
-        frame = self._frames.read(table)
+        frame = None if self._frames is None else self._frames.read(table)
         if frame is None or frame.steps is None:
             return None
         lifetime, kind = self._declared.lifetime, self._kind
@@ -71,11 +76,11 @@ class SchemaReader:
 
         declared, schema = self._declared, self._schema
         choice = choose_columns(declared, self._column, schema)
-        self._frames = False
         if len(choice.times) == 1 and is_plain(declared, choice, schema):
             self._kind = stamp_type(schema.field(choice.times[0]).type)
             frames = PlainFrames(declared, choice, schema, self._unit)
-            self._frames = frames if frames.serves else False
+            self._frames = frames if frames.serves else None
+        self._is_settled = True  # what another thread sees is complete then
 
 
 _find_reader = lru_cache(maxsize=MOST_SCHEMAS)(SchemaReader)
