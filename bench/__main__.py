@@ -5,7 +5,8 @@ draw the paper's figures 10, 8 and 9 as tables; `memory` is a run over more than
 `median` a look at windows of growing length, `growth` at more rows, keys, ticks and
 outputs; `ablation` has each mechanism on and off, `files` goes from Parquet to Parquet,
 `pieces` is of streams, `latency` a live figure 9, `reorder` of rows out of order,
-`spark` is one at Spark, `scaling` says how much of each workload threads can share.
+`small` of few rows again and again, `spark` is one at Spark, `scaling` says how much of
+each workload threads can share.
 Workloads that no kernel is tuned for are the family `offpath`, which has a table of its
 own: `folds` are those of them that go on from row to row, `drawn` those of a generator.
 """
@@ -34,6 +35,7 @@ from bench.reports import (
     pieces,
     reorder,
     scaling,
+    small,
     soak,
     threads,
 )
@@ -75,6 +77,7 @@ FIGURES = {
     "live": live.lines,
     "pieces": pieces.lines,
     "reorder": reorder.lines,
+    "small": small.lines,
     "soak": soak.lines,
     "spark": _on_spark,
 }
