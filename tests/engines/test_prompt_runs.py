@@ -3,9 +3,11 @@
 What they compute is compared with a query that has not run before.
 """
 
+import gc
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from weakref import ref
 
 import numpy as np
 import pandas as pd
@@ -119,6 +121,21 @@ def test_threads_run_a_query_over_few_rows_at_once() -> None:
         for _ in range(5):
             results = threads.map(lambda each: list_tables(query.run(**each)), frames)
             assert list(results) == expected
+
+
+@pytest.mark.parametrize("text", FRAMES)
+def test_engines_go_with_their_query(text: str) -> None:
+    """Nothing of them waits for the garbage collector."""
+    query = tilt.parse(text)
+    for seed in range(4):
+        query.run(**FRAMES[text](50, seed))
+    groups = [ref(group) for group in query._prepared._groups]
+    gc.disable()
+    try:
+        del query
+        assert [group() for group in groups] == [None] * len(groups)
+    finally:
+        gc.enable()
 
 
 def test_few_engines_stay() -> None:

@@ -17,13 +17,12 @@ from tiltpy.engines.output_readers import (
 )
 from tiltpy.ir.nodes import Query
 from tiltpy.runtime.arrays.dictionary import NO_STRINGS
-from tiltpy.runtime.execution.kernel import Kernels
-from tiltpy.runtime.execution.output_group import OutputGroup
 from tiltpy.runtime.execution.range_formulas import NUMBERS
 from tiltpy.runtime.execution.single_run import RangeCall
 from tiltpy.runtime.execution.stitch import Piece
 from tiltpy.runtime.execution.time_domain import LONGEST_CHUNK, OutputRange
 from tiltpy.runtime.execution.traced_numbers import FORM, form_of
+from tiltpy.types import Type
 
 Ranges = Mapping[str, OutputRange]
 
@@ -34,8 +33,8 @@ class KnownCall:
     def __init__(
         self,
         call: RangeCall,
-        group: OutputGroup[Kernels],
         query: Query,
+        types: Mapping[str, Type],
         rows: Rows,
         ranges: Ranges,
     ) -> None:
@@ -44,7 +43,7 @@ class KnownCall:
         """The query that the kernel computes, with its boundaries."""
         self._forms = [form_of(buffer) for buffer in rows.values()]
         self._outputs = list(ranges)
-        self._group = group
+        self._types = types
         self._readers: list[OutputReader] = []
 
     def fits(self, ranges: Ranges, rows: Rows, state: RunState) -> bool:
@@ -107,7 +106,7 @@ class KnownCall:
         formulas = self.call.formulas
         assert formulas is not None
         for loop, may_have_others, owns_rows in formulas.outputs:
-            of = self._group.types[loop.name]
+            of = self._types[loop.name]
             has_times = not (loop.shares_times or loop.implicit_times)
             make = OutputReader
             if owns_rows and has_times:

@@ -109,8 +109,8 @@ class PromptEngine(Engine):
                 read = self.read(rows, state)
             return self.plan_chunks(ranges, read, state)
         if form is not None and self._is_decided(read):
-            query = read.kernels.query
-            self._keep(form, KnownCall(call, self.group, query, rows, ranges))
+            query, types = read.kernels.query, self.group.types
+            self._keep(form, KnownCall(call, query, types, rows, ranges))
         return SingleRun(call, read.rows, read.strings, ranges, state.states)
 
     def are_short(self, ranges: Ranges) -> bool:

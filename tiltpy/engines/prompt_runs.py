@@ -43,11 +43,31 @@ class WholeRunEngine(PromptEngine):
         baseline: bool,
     ) -> None:
         super().__init__(group, request, RunOptions(vector=False, costs=costs))
-        self._baseline = baseline
+        self._terms = request, costs, baseline
+
+    @staticmethod
+    def take(group: OutputGroup[Kernels], terms: Terms) -> "WholeRunEngine":
+        """Take an engine of a group that no run uses, or make one."""
+        engine: WholeRunEngine | None = group.idle.take(terms)
+        if engine is None:
+            return WholeRunEngine(group, *terms)
+        engine.group = group
+        return engine
+
+    def put_back(self) -> None:
+        """Stay for the next run.
+
+        Meanwhile the group has the engine, and not the other way round, too: so both
+        are free as soon as nobody has the group.
+        """
+        group = self.group
+        del self.group
+        group.idle.put_back(self._terms, self)
 
     def find_kernel(self, kernels: Kernels) -> Kernel:
         """Find the kernel that computes whole runs."""
-        return kernels.sweep(baseline=self._baseline)
+        _, _, baseline = self._terms
+        return kernels.sweep(baseline=baseline)
 
     def find_ranges(self, rows: Rows) -> Ranges | None:
         """Find the whole domains of outputs; None where one call does not serve."""
@@ -83,9 +103,9 @@ class PlannedPromptRun:
     ) -> Iterator[OutputTable]:
         """Compute the outputs, and make a table of each."""
         del order  # rows without keys have but one
-        engine = _take_engine(self.group, self.terms)
+        engine = WholeRunEngine.take(self.group, self.terms)
         evaluation = engine.evaluate(self.ranges, self.rows)
-        self.group.idle.put_back(self.terms, engine)
+        engine.put_back()
         for name, of in self.group.types.items():
             yield evaluation.table(format_of(name, of, stamp), workers)
 
@@ -96,12 +116,7 @@ def plan(
     """Plan a run over few rows as one call; None where that does not serve."""
     total = sum([buffer.n for buffer in rows.values()])
     terms = request, costs, total < costs.run.baseline_rows
-    engine = _take_engine(group, terms)
+    engine = WholeRunEngine.take(group, terms)
     ranges = engine.find_ranges(rows)
-    group.idle.put_back(terms, engine)
+    engine.put_back()
     return None if ranges is None else PlannedPromptRun(group, rows, ranges, terms)
-
-
-def _take_engine(group: OutputGroup[Kernels], terms: Terms) -> WholeRunEngine:
-    """Take an engine that no run uses, or make one."""
-    return group.idle.take(terms) or WholeRunEngine(group, *terms)
