@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+from codecs import BOM_UTF8
 from pathlib import Path
 
 import pyarrow as pa
@@ -162,6 +163,9 @@ def test_a_wrong_value_has_a_place(tmp_path: Path, rows: str, message: str) -> N
         (".csv", b"PAR1\x15\x04\xf4", r": its format is Parquet; call it \.parquet"),
         (".csv", HEAD.encode() + b"1,2,3,\xe4,1\n", r":3:7: the byte 0xe4 .* iconv"),
         (".jsonl", b"", "is empty; it needs one object a line"),
+        (".jsonl", b"\n\n", "is empty; it needs one object a line"),
+        (".jsonl", BOM_UTF8, "is empty; it needs one object a line"),
+        (".csv", BOM_UTF8, "is empty; the first line must name the columns"),
         (".jsonl", b'{"a": 1}\n{"a" 2}\n', r":2:6: no JSON: expecting ':' delimiter"),
         (".jsonl", b'[\n{"a": 1}\n]\n', r":1:2: no JSON: .* one object a line"),
         (
@@ -262,6 +266,20 @@ def test_the_first_bytes_tell_a_format() -> None:
         assert source.format == form
         assert read_source(source).equals(table)
     assert detect_format(b"") == FileFormat("CSV")
+    assert detect_format(BOM_UTF8 + b'\n{"ts": 1}') == FileFormat("JSON lines")
+    assert detect_format(BOM_UTF8 + b"ts\tx\n") == FileFormat("TSV")
+
+
+@pytest.mark.parametrize("header", ["ts,x", 'ts,"x"', "\ufeffts,x", "ts,x\n", "ts,x\r"])
+@pytest.mark.parametrize("name", ["x.csv", "x.csv.gz"])
+def test_a_header_without_rows_names_columns(
+    header: str, name: str, tmp_path: Path
+) -> None:
+    """Also where no newline ends it."""
+    path, text = tmp_path / name, header.encode()
+    path.write_bytes(gzip.compress(text) if name.endswith(".gz") else text)
+    table = read_source(file_source(path))
+    assert (table.column_names, table.num_rows) == (["ts", "x"], 0)
 
 
 def written(table: pa.Table, form: FileFormat) -> bytes:

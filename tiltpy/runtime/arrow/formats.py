@@ -1,5 +1,6 @@
 """Formats of files: by suffix, by name, and by the first bytes of what has neither."""
 
+from codecs import BOM_UTF8
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -145,7 +146,7 @@ def detect_format(head: bytes) -> FileFormat:
     for magic, name in _MAGIC.items():
         if head.startswith(magic):
             return FileFormat(name)
-    if head.lstrip().startswith(b"{"):
+    if head.removeprefix(BOM_UTF8).lstrip().startswith(b"{"):
         return FileFormat("JSON lines")
     header = head.partition(b"\n")[0]
     return FileFormat("TSV" if b"\t" in header and b"," not in header else "CSV")

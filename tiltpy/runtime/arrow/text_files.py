@@ -1,6 +1,7 @@
 """Tables in text: CSV, TSV and JSON lines, read by Arrow."""
 
 import re
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -45,8 +46,10 @@ def read_text(source: TableSource) -> pa.Table:
         if fault is None:
             raise
         raise DataError(fault) from error
-    fault = one_column_fault(source, table.column_names) or open_quote_fault(
-        source, table
+    fault = (
+        (None if table.num_columns else find_fault(source))
+        or one_column_fault(source, table.column_names)
+        or open_quote_fault(source, table)
     )
     if fault is not None:
         raise DataError(fault)
@@ -66,15 +69,28 @@ def read_as(source: TableSource, name: str, kind: pa.DataType) -> pa.ChunkedArra
 def _read(source: TableSource, types: dict[str, pa.DataType]) -> pa.Table:
     """Read a text; where that fails, with values that may have newlines, in long rows.
 
-    Threads could not share the rows of all files then.
+    Threads could not share the rows of all files then. Arrow wants a newline behind a
+    header without rows.
     """
     try:
         return _read_rows(source, types, long=False)
     except pa.ArrowInvalid as error:
         try:
-            return _read_rows(source, types, long=True)
+            return _read_rows(_with_newline(source), types, long=True)
         except pa.ArrowInvalid:
             raise error from None
+
+
+def _with_newline(source: TableSource) -> TableSource:
+    """End short delimited text with a newline."""
+    if not source.format.is_delimited:
+        return source
+    with source.open() as file:
+        text = file.read(_SCANNED)
+    if len(text) == _SCANNED or text.endswith(b"\n"):
+        return source
+    form = replace(source.format, compression=None)
+    return replace(source, format=form, content=pa.py_buffer(text + b"\n"))
 
 
 def _read_rows(
