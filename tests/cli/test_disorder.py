@@ -96,6 +96,7 @@ def test_times_in_a_dictionary(tilt: Tilt) -> None:
         ("rows.parquet --time at", "there is no column 'at'; there is 'time', 'x'", 1),
         ("rows.parquet --by at", "there is no column 'at'", 1),
         ("rows.parquet --time x", "column 'x' is of string; expected timestamps", 1),
+        ("far.parquet", "column 'time' has times beyond ±2**62, which no query", 1),
         ("null.parquet", "column 'time' has no time in 1 row; fill them in", 1),
         ("empty.parquet", "empty.parquet: there are no rows", 1),
         (".", ".: is a directory; name a file in it", 2),
@@ -107,6 +108,8 @@ def test_mistakes(tilt: Tilt, words: str, message: str, code: int) -> None:
     write_rows(time=[1, 2], x=["a", "b"])
     empty = pa.schema([("time", pa.int64())]).empty_table()
     pq.write_table(empty, "empty.parquet")
+    far = pa.array([1, 2**64 - 1], pa.uint64())
+    pq.write_table(pa.table({"time": far}), "far.parquet")
     pq.write_table(pa.table({"time": pa.array([1, None])}), "null.parquet")
     twice = pa.Table.from_arrays([pa.array([1])] * 3, ["ts", "x", "ts"])
     pq.write_table(twice, "twice.parquet")

@@ -10,6 +10,7 @@ import pytest
 
 from tests import ROOT
 from tests.cli.in_process import Tilt
+from tiltpy.limits import MAX_FIELDS
 
 
 @pytest.fixture(autouse=True)
@@ -89,6 +90,7 @@ def test_a_query_for_a_file(tilt: Tilt) -> None:
     command = "tilt run trades.tilt --input trades=trades.csv"
     assert err == f"wrote trades.tilt; run it: {command}\n"
     assert tilt("fmt", "--check", "trades.tilt")[0] == 0
+    assert tilt("new", "trades.csv", "--output", "-") == (0, TRADES, "")
     code, out, err = tilt(*shlex.split(command)[1:])
     assert (code, err) == (0, "")
     assert out.startswith("~rows\nsymbol ")
@@ -157,6 +159,58 @@ def test_times_beside_numbers_of_ticks_are_left_out(tilt: Tilt) -> None:
     assert tilt(*shlex.split(err.partition("run it: tilt ")[2]))[0] == 0
 
 
+def test_columns_without_a_name_are_left_out(tilt: Tilt) -> None:
+    """An index of pandas has none in CSV; times are found without."""
+    for header, declared in (
+        (",x", "{ x: f64 } point"),
+        (",ts,x", "{ x: f64 } time ts point"),
+        (f"{'n' * 2000},ts,x", "{ x: f64 } time ts point"),
+    ):
+        numbers = ["", *("5," for name in header.split(",") if name == "ts")]
+        first = numbers[-1]
+        rows = [f"{first}2024-03-0{n},{n}.5" for n in range(1, 4)]
+        Path("x.csv").write_text("\n".join([header, *rows]))
+        Path("q.tilt").unlink(missing_ok=True)
+        code, _, err = tilt("new", "x.csv", "--output", "q.tilt")
+        assert code == 0, err
+        assert declared in Path("q.tilt").read_text()
+        code, out, err = tilt(*shlex.split(err.partition("run it: tilt ")[2]))
+        assert (code, err) == (0, "")
+        assert "2.5" in out
+
+
+def test_more_columns_than_a_struct_may_have(tilt: Tilt) -> None:
+    columns = {f"c{n}": [n] for n in range(MAX_FIELDS + 1)}
+    pq.write_table(pa.table({"ts": [1], **columns}), "wide.parquet")
+    code, out, err = tilt("new", "wide.parquet")
+    assert (code, err) == (0, "")
+    assert f"c{MAX_FIELDS - 1}: i64 }}" in out
+
+
+@pytest.mark.parametrize(
+    ("key", "by", "outputs"),
+    [
+        ("start", "", "rows average"),
+        ("end", "", "rows average"),
+        ("rows", " by rows", "rows_2 average"),
+        ("average", " by average", "rows average_2"),
+    ],
+)
+def test_keys_with_names_of_columns_of_outputs(
+    tilt: Tilt, key: str, by: str, outputs: str
+) -> None:
+    table = {"ts": range(20), key: ["a", "b"] * 10, "x": range(20)}
+    pq.write_table(pa.table(table), "q.parquet")
+    code, out, err = tilt("new", "q.parquet")
+    assert (code, err) == (0, "")
+    assert f"input q{by} : {{" in out
+    assert out.endswith("".join(f"output ~{name}\n" for name in outputs.split()))
+    if not by:
+        code, out, err = tilt("new", "q.parquet", "--by", key)
+        assert (code, out) == (1, "")
+        assert f"column '{key}' is no key" in err
+
+
 def test_directories_are_datasets(tilt: Tilt) -> None:
     Path("rows").mkdir()
     table = pa.table({"at": pa.array([1, 2], pa.timestamp("s")), "v": [1.5, 2.5]})
@@ -204,6 +258,7 @@ def test_times_of_any_kind(tilt: Tilt, column: pa.Array) -> None:
         ("gone.csv", 2, "gone.csv: there is no such file"),
         ("-", 2, "-: is not a file; name one"),
         ("trades.csv --time when", 1, "there is no column 'when'; there is 'ts', "),
+        ("trades.csv --time price", 1, "column 'price' is of double; expected times"),
         ("trades.csv --output no/q.tilt", 2, "there is no directory no"),
         (
             "plain.csv",

@@ -13,8 +13,8 @@ from tiltpy.cli.arguments import ArgumentsError
 from tiltpy.cli.binding import is_dataset, known_format
 from tiltpy.cli.console import note
 from tiltpy.cli.run_options import check_output_path
-from tiltpy.cli.text_options import TextOptions, add_text_options, is_pipe
-from tiltpy.frontend.surface.names import RESERVED
+from tiltpy.cli.text_options import PIPE, TextOptions, add_text_options, is_pipe
+from tiltpy.frontend.surface.names import RESERVED, fresh_name
 from tiltpy.runtime.arrow.files import replace_files
 from tiltpy.text_columns import align_columns
 from tiltpy.visible import escape_text
@@ -31,6 +31,7 @@ _NUMBERS = (
     "# The times of the file are numbers, of ticks. If they are milliseconds, write",
     "# `unit ms` here; lengths may then be written like 10s.",
 )
+_OUTPUTS = ("rows", "average")
 ROWS = 10_000
 """Rows that are looked at."""
 
@@ -50,10 +51,11 @@ def add_new_arguments(parser: ArgumentParser) -> None:
 
 def new(args: Namespace) -> int:
     """Write a query that runs over the file as it is."""
-    path, output = Path(args.file), args.output
+    path = Path(args.file)
+    output = None if args.output == str(PIPE) else args.output
     name = _identifier(path.name.partition(".")[0])
     data = _describe(path, name, args)
-    command = _command(path, name, args)
+    command = _command(path, name, output, args)
     query = "\n".join(_query(data, name, path, command)) + "\n"
     from tiltpy.frontend.text.format import format_source  # noqa: PLC0415 - late
 
@@ -110,7 +112,7 @@ def _describe_rows(
 
 def _identifier(text: str) -> str:
     name = re.sub(r"\W", "_", text) or "rows"
-    taken = name in (*RESERVED, "rows", "average", "g")
+    taken = name in (*RESERVED, *_OUTPUTS, "g")
     return f"{'' if name[0].isalpha() else 'x'}{name}{'_data' if taken else ''}"
 
 
@@ -122,9 +124,9 @@ def _word(name: str) -> str:
     return f'"{escaped}"'
 
 
-def _command(path: Path, name: str, args: Namespace) -> str:
+def _command(path: Path, name: str, output: str | None, args: Namespace) -> str:
     """Write the command that runs the query, with the options that read the file."""
-    words = ["tilt", "run", args.output or f"{name}.tilt", "--input", f"{name}={path}"]
+    words = ["tilt", "run", output or f"{name}.tilt", "--input", f"{name}={path}"]
     for option in ("input_format", "delimiter", "decimal", "date_format"):
         for text in getattr(args, option):
             words += ["--" + option.replace("_", "-"), text]
@@ -152,21 +154,23 @@ def _query(
     if data.key:
         yield f"# `by {_word(data.key)}`: a result for each, from its own rows."
     payload = ", ".join(f"{_word(each)}: {kind}" for each, kind in data.fields.items())
-    yield f"input {name}{by} : {{ {payload} }} time {_word(data.time)} point"
+    time = "" if data.time is None else f" time {_word(data.time)}"
+    yield f"input {name}{by} : {{ {payload} }}{time} point"
     yield ""
     yield f"# The times at which there is a result: every {step}."
     yield f"g = TDom(-∞, ∞, {step})"
     yield ""
+    rows, average = (fresh_name(each, {data.key or ""}) for each in _OUTPUTS)
     numbers = [n for n, kind in data.fields.items() if kind[0] in "iuf"]
     yield f"# `[g-{step} : g]` is the window after `g - {step}`, up to `g`."
-    yield f"~rows[g] = count(~{name}[g - {step} : g])"
+    yield f"~{rows}[g] = count(~{name}[g - {step} : g])"
     if numbers:
         field = _word(numbers[0])
-        yield f"~average[g] = mean(x.{field} for x in ~{name}[g - {step} : g])"
+        yield f"~{average}[g] = mean(x.{field} for x in ~{name}[g - {step} : g])"
     yield ""
-    yield "output ~rows"
+    yield f"output ~{rows}"
     if numbers:
-        yield "output ~average"
+        yield f"output ~{average}"
 
 
 def _align(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:

@@ -75,11 +75,7 @@ def _read_times(table: pa.Table, name: str, column: str) -> tuple[StampType, Tim
     """Read times as they are written, in units of their column."""
     array = flat_column(name, table, column)
     kind = stamp_type(array.type)
-    if kind is None:
-        raise DataError(
-            f"{name}: column '{column}' is of {array.type}; expected timestamps, dates "
-            "or integer ticks; name the column of times: --time COLUMN"
-        )
+    assert kind is not None
     if array.null_count:
         raise DataError(
             f"{name}: column '{column}' has no time in "
@@ -87,7 +83,13 @@ def _read_times(table: pa.Table, name: str, column: str) -> tuple[StampType, Tim
         )
     if not len(array):
         raise DataError(f"{name}: there are no rows; disorder needs some")
-    return kind, integers_of(array).astype(np.int64)
+    times = integers_of(array)
+    if max(-int(times.min()), int(times.max())) > MAX_TIME:
+        raise DataError(
+            f"{name}: column '{column}' has times beyond ±2**62, which no query reads; "
+            "name the column of times: --time COLUMN, or drop the rows"
+        )
+    return kind, times.astype(np.int64)
 
 
 def _arrange(

@@ -1,6 +1,7 @@
 """A table as a query sees it: its times, keys, values, and its pace."""
 
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pyarrow as pa
 
 from tiltpy.errors import DataError
 from tiltpy.lean_dataclass import dataclass
+from tiltpy.limits import MAX_FIELDS, MAX_NAME
 from tiltpy.runtime.arrays.views import integers_of
 from tiltpy.runtime.arrow.decode import plain_type
 from tiltpy.runtime.arrow.display import format_values
@@ -30,11 +32,16 @@ COUNTS = {"m": (1, 5, 15), "h": (1, 6), "d": (1, 7, 30)}
 """The round numbers of a unit that a grid may have; others are powers of 10."""
 
 
+TIME_COLUMNS = ("start", "end")
+"""The columns of outputs that no key can have the name of."""
+
+
 @dataclass(frozen=True, slots=True)
 class TableDescription:
     """Facts that a query over a table needs."""
 
-    time: str
+    time: str | None
+    """The column of times; None where it has no name, and a query finds it alone."""
     key: str | None
     fields: dict[str, str]
     """The payload's columns, and the types that the query calls them."""
@@ -49,8 +56,13 @@ def describe_table(
 ) -> TableDescription:
     """Describe a table; `time` and `key` are columns, found where they are None.
 
-    `name` is what errors call it.
+    `name` is what errors call it. What a query cannot call by its name is left out.
     """
+    if key in TIME_COLUMNS:
+        raise DataError(
+            f"{name}: column '{key}' is no key, as outputs have a column of times with "
+            "this name; rename it"
+        )
     for column in table.column_names:
         _check_single(table, name, column)
     stamps = choose_times(table, name, time, [key] if key else [])
@@ -58,26 +70,32 @@ def describe_table(
     keys = (column for column, kind in types.items() if _is_key(table, column, kind))
     chosen = key or next(keys, None)
     unit, step = _steps(flat_column(name, table, stamps))
-    fields = {
-        column: kind
+    readable = (
+        (column, kind)
         for column, kind in types.items()
         if kind is not None
         and column != chosen
+        and _is_name(column)
         and (unit is not None or kind != "time")  # which is read in a unit
-    }
+    )
+    fields = dict(islice(readable, MAX_FIELDS))
     if not fields:
         raise DataError(f"{name}: it has times and keys, but no column of values")
     columns = [
         (field.name, _first_value(table, field), str(field.type))
         for field in table.schema
     ]
-    return TableDescription(stamps, chosen, fields, unit, step, columns)
+    time = stamps if _is_name(stamps) else None
+    return TableDescription(time, chosen, fields, unit, step, columns)
 
 
 def choose_times(
     table: pa.Table, name: str, time: str | None, keys: Sequence[str]
 ) -> str:
-    """Choose the column of times; an error if it or one of the keys is not there."""
+    """Choose the column of times; an error if it or one of the keys is not there.
+
+    Or if it has no times.
+    """
     times = [time] if time else time_candidates(table)
     listed = ", ".join(f"'{each}'" for each in table.column_names)
     for column in (*times, *keys):
@@ -88,6 +106,12 @@ def choose_times(
         raise DataError(
             f"{name}: found no times in {listed}; name their column: --time COLUMN, "
             "or bind samples at a fixed rate in Python: tilt.sampled(...)"
+        )
+    kind = flat_column(name, table, times[0]).type
+    if stamp_type(kind) is None:
+        raise DataError(
+            f"{name}: column '{times[0]}' is of {kind}; expected timestamps, dates or "
+            "integer ticks; name the column of times: --time COLUMN"
         )
     return times[0]
 
@@ -137,6 +161,11 @@ def time_candidates(table: pa.Table) -> list[str]:
     return stamps or named
 
 
+def _is_name(column: str) -> bool:
+    """Tell whether a query can have the name: pandas writes an index without one."""
+    return 0 < len(column) <= MAX_NAME
+
+
 def _first_value(table: pa.Table, field: pa.Field) -> str:
     if _type_of(field.type) is None or not table.num_rows:
         return ""
@@ -159,7 +188,7 @@ def _type_of(kind: pa.DataType) -> str | None:
 
 def _is_key(table: pa.Table, name: str, kind: str | None) -> bool:
     """Tell whether a column looks like keys: texts, each in several rows."""
-    if kind != "string":
+    if kind != "string" or name in TIME_COLUMNS or not _is_name(name):
         return False
     distinct = len(payload_array(name, table, STRING, name).dictionary)
     return bool(1 < distinct <= table.num_rows // 5)
