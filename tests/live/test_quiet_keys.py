@@ -161,3 +161,36 @@ def test_open_snapshots_of_texts_go_on() -> None:
     expected = query.run(x=rows, end=update.through)["o"].to_arrow()
     found = pa.concat_tables(said).sort_by(order)
     assert found.combine_chunks().equals(expected.combine_chunks())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "~o[t] = ~x[t]",
+        "~o[g] = sum(~x[g-5 : g])",
+        "~o[t] = ~x[t] != φ ? max(~x[-∞ : t]) : φ",
+        "~o[t] = ~x[last : t]",
+        "distinct ~o[t] = ~x[t] > 0.0 ? true : φ",
+    ],
+)
+@pytest.mark.parametrize("promise", [None, -40, -37, 0, 10])
+def test_rows_from_before_a_given_start_hold_on(text: str, promise: int | None) -> None:
+    """Compare what is open with a run, also of a key that has no other row."""
+    query = tilt.parse(
+        f"input x by k : f64 time ts until_next\ng = TDom(-∞, ∞, 5)\n{text}\noutput ~o"
+    )
+    early = pa.table({"ts": [-39, -38], "k": [0, 0], "x": [1.0, 2.0]})
+    later = pa.table({"ts": [12, 34, 35], "k": [1, 2, 2], "x": [3.0, 4.0, 5.0]})
+    live = query.live(start=10, x=tilt.ingress(reorder=2))
+    said = [live.push(x=early)]
+    if promise is not None:
+        said.append(live.advance(x=promise))
+    said.append(live.push(x=later))
+    last = said[-1]["o"]
+    tables = [each["o"].final.to_arrow() for each in said] + [last.open.to_arrow()]
+    found = pa.concat_tables(each for each in tables if len(each))
+    rows = pa.concat_tables([early, later])
+    assert isinstance(last.through, int)
+    expected = query.run(x=rows, start=10, end=last.through)["o"].to_arrow()
+    order = [("k", "ascending"), ("start", "ascending")]
+    assert found.sort_by(order).equals(expected.combine_chunks())

@@ -39,7 +39,8 @@ class KeyChanges:
     `high`: how far each was computed, `ends`: where its domain ends so far, `limit`:
     where the clock is. `in_reach`: a cell behind that sees a row. `goes_on`: its last
     snapshot does, behind its domain; `is_open`: that may. `is_wanted`: something was
-    computed. `settled`, `unseen`, `newest` and `next_change` are those of its plan.
+    computed; `waits`: its first cell comes behind the clock. `settled`, `unseen`,
+    `newest` and `next_change` are those of its plan.
     """
 
     high: Times
@@ -49,6 +50,7 @@ class KeyChanges:
     goes_on: BoolArray
     is_open: BoolArray
     is_wanted: BoolArray
+    waits: BoolArray
     settled: Times
     unseen: Times
     newest: Times | None
@@ -207,6 +209,7 @@ class KeyFormulas:
         is_wanted, ends = operands["wanted"], operands["ends"]
         high = choose(is_wanted, operands["range high"], operands["range low"])
         in_reach = high < operands["unseen"]
+        waits = ~is_wanted & (operands["clock"] < high)
         goes_on, is_open = operands["goes on"], operands["is open"]
         changes = KeyChanges(
             high,
@@ -216,6 +219,7 @@ class KeyFormulas:
             goes_on,
             is_open,
             is_wanted,
+            waits,
             operands["settled"],
             operands["unseen"],
             operands.get("newest"),

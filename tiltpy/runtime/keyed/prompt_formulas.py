@@ -76,7 +76,7 @@ class PromptFormulas(KeyFormulas):
         """Find when a key is to be computed again, while anything may change.
 
         A last snapshot that goes on needs nothing. One that nothing sees any more ends,
-        if there is none without rows.
+        if there is none without rows. Rows from before a given start may hold on to it.
         """
         traits, in_reach = self.traits, changes.in_reach
         if changes.newest is not None:
@@ -84,7 +84,7 @@ class PromptFormulas(KeyFormulas):
             return choose(changes.newest <= changes.high, later, EARLIEST)
         busy = in_reach | (not traits.sparse)
         if traits.steady:
-            busy = changes.high < changes.settled
+            busy = (changes.high < changes.settled) | (changes.waits & in_reach)
         ends = traits.sparse & ~in_reach & (changes.is_open | changes.goes_on)
         if changes.next_change is None or not traits.steady:
             return choose(busy | ends, EARLIEST, NEVER)
