@@ -11,6 +11,7 @@ from tests.plain import listed
 from tiltpy.errors import DataError
 
 UNSIGNED = (8, 16, 32, 64)
+UNION = pa.UnionArray.from_sparse(pa.array([0], pa.int8()), [pa.array([1])])
 
 
 def run(declared: str, column: pa.Array, expression: str = "~x[t]") -> pa.ChunkedArray:
@@ -123,6 +124,7 @@ def test_streams_count_the_rows_of_all_batches() -> None:
         (pa.array([[1]], pa.large_list(pa.int64())), "a list is no payload"),
         (pa.array([[1]], pa.list_(pa.int64(), 1)), "a list is no payload"),
         (pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int64())), "a map is no payl"),
+        (UNION, "a union is no payload: give the values of each type a column"),
         (pa.array([b"a"]), "bytes are no payload: decode them"),
         (pa.array([b"a"], pa.large_binary()), "bytes are no payload"),
         (pa.array([b"a"], pa.binary(1)), "bytes are no payload"),

@@ -107,7 +107,14 @@ def test_bad_frames() -> None:
     spark = type("DataFrame", (), {"__module__": "pyspark.sql.connect.dataframe"})
     check(spark(), m(), "a Spark DataFrame would be pulled to the driver")
     mixed = pd.DataFrame({"t": [1, 2], "m": [1, "x"]})
-    check(mixed, m(), "Arrow cannot read it")
+    check(
+        mixed,
+        m(),
+        "tried to convert to int64; Conversion failed for column m with type object; "
+        "give the column values of one type",
+    )
+    wide = pl.DataFrame({"t": [1], "m": pl.Series([1], dtype=pl.Int128)})
+    check(wide, m(), "; cast the columns whose type Arrow does not have, like Int128")
     broken = type("Frame", (), {"__arrow_c_stream__": lambda _, __=None: 5})
     check(broken(), m(), "Arrow cannot read it")
     large = pd.DataFrame({"t": [1, 2], "m": np.array([1, 2**64 - 1], object)})

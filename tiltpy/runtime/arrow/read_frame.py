@@ -234,10 +234,16 @@ def unreadable(input: str, error: Exception) -> DataError:
     if "Python exception: " in str(error) and last in ENDING:
         raise ENDING[last] from error
     reader = "DuckDB" if package_of(error) in _DUCKDB else "Arrow"
-    hint = ""
+    text, hint = str(error), ""
     if isinstance(error, OverflowError):  # which does not say of which column
         hint = '; cast the column of such objects, to "UInt64" or to floats'
-    return DataError(f"{reader} cannot read it: {error}{hint}", input=input)
+    elif isinstance(error, pa.ArrowException) and len(error.args) > 1:
+        # What is wrong, and with which column of pandas.
+        text = "; ".join(map(str, error.args))
+        hint = "; give the column values of one type"
+    elif "unsupported format string" in text:
+        hint = "; cast the columns whose type Arrow does not have, like Int128"
+    return DataError(f"{reader} cannot read it: {text}{hint}", input=input)
 
 
 def flat_column(input: str, table: pa.Table, *path: str) -> pa.Array:

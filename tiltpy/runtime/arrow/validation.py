@@ -163,6 +163,10 @@ _ELSEWHERE: tuple[tuple[Callable[[pa.DataType], bool], str], ...] = (
         "a map is no payload: give each key that is needed a column of its own",
     ),
     (
+        _types.is_union,
+        "a union is no payload: give the values of each type a column of their own",
+    ),
+    (
         _types.is_nested,
         "a list is no payload: give each of its items a row, or a column of its own",
     ),
