@@ -25,7 +25,7 @@ QUERIES = {
 
 def draw_rows(random: Random, name: str) -> list[tuple[int, float | None]]:
     """Draw rows about in order: ties, gaps, and sometimes nulls."""
-    longest, nulls = random.choice((2, 9)), random.choice((0.0, 0.0, 0.05))
+    longest, nulls = random.choice((2, 9)), random.choice((0.0, 0.0, 0.05, 0.4))
     stamp, rows = random.randint(-20, 20), []
     for _ in range(random.choice((20, 120))):
         stamp += random.choice((0, 1, 1, random.randint(0, longest)))
@@ -96,6 +96,25 @@ def check_session(text: str, seed: int) -> None:
 def test_what_is_final_and_open_is_a_run(name: str, *, deep: bool) -> None:
     for seed in range(400 if deep else 5):
         check_session(QUERIES[name], seed)
+
+
+@pytest.mark.parametrize("limit", ["", " max 4", " max 40"])
+@pytest.mark.parametrize("size", [1, 2])
+@pytest.mark.parametrize("gap", [1, 5])
+def test_rows_behind_a_null_begin_with_their_stamp(
+    limit: str, size: int, gap: int
+) -> None:
+    """What a null has ended is not held up to the next row, which is no neighbour."""
+    stamps = [10, 20, 20 + gap, 30 + gap, 40 + gap, 45 + gap, 50 + gap, 60 + gap]
+    values = [1.0, None, 2.0, 3.0, None, None, 4.0, 5.0]
+    rows = list(zip(stamps, values, strict=True))
+    query = tilt.parse(QUERIES["values"].format(limit))
+    live, found = query.live(), []
+    for first in range(0, len(rows), size):
+        update = live.push(y=table_of(rows[first : first + size], "y"))
+        found += update["o"].final.to_arrow().to_pylist()
+    found += live.finish()["o"].final.to_arrow().to_pylist()
+    assert found == query.run(y=table_of(rows, "y"))["o"].to_arrow().to_pylist()
 
 
 def test_rows_in_order_are_ended_where_they_lie(

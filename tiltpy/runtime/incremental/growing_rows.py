@@ -203,6 +203,10 @@ class GrowingRows:
             self._overlaps = self._overlaps or min(step, least) < length.ticks
             return present
         kind = length.layout_of((min(step, least), max(step, greatest)))
+        if length.holds and not (self.waiting or self.tail):
+            _, end = self.rows.row(self.rows.n - 1)
+            if end != first:  # a null row has ended it
+                kind = max(kind, TimeLayout.INTERVALS, key=_RANKS.__getitem__)
         return kind if _RANKS[kind] > _RANKS[present] else present
 
     def _write(self, fresh: Sequence[StampedRows], count: int) -> bool:
