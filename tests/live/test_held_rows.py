@@ -104,7 +104,7 @@ def test_what_is_final_and_open_is_a_run(name: str, *, deep: bool) -> None:
 def test_rows_behind_a_null_begin_with_their_stamp(
     limit: str, size: int, gap: int
 ) -> None:
-    """What a null has ended is not held up to the next row, which is no neighbour."""
+    """Rows that a null has ended are no neighbours of the next one."""
     stamps = [10, 20, 20 + gap, 30 + gap, 40 + gap, 45 + gap, 50 + gap, 60 + gap]
     values = [1.0, None, 2.0, 3.0, None, None, 4.0, 5.0]
     rows = list(zip(stamps, values, strict=True))
