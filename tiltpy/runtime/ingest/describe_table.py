@@ -92,9 +92,9 @@ def describe_table(
 def choose_times(
     table: pa.Table, name: str, time: str | None, keys: Sequence[str]
 ) -> str:
-    """Choose the column of times; an error if it or one of the keys is not there.
+    """Choose the column of times.
 
-    Or if it has no times.
+    Raises `DataError` where it has none, or it or one of the keys is not there.
     """
     times = [time] if time else time_candidates(table)
     listed = ", ".join(f"'{each}'" for each in table.column_names)
