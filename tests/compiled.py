@@ -86,7 +86,9 @@ class Setting:
     @property
     def costs(self) -> Costs:
         """Return where strategies become cheaper than others."""
-        return SMALL_COSTS if self.small else USERS_COSTS
+        if self.small:
+            return SMALL_COSTS
+        return SPECIALISED_COSTS if self.rehearsed else USERS_COSTS
 
     def options(self, costs: Costs | None = None) -> CompileOptions:
         """Make the compiler's options, with these costs or else its own."""
@@ -130,6 +132,8 @@ SMALL_COSTS = Costs(
 )
 """Where few rows and short windows are enough to reach every strategy."""
 USERS_COSTS = Costs(run=USERS_RUN)
+SPECIALISED_COSTS = Costs(run=replace(USERS_RUN, baseline_rows=0))
+"""Where few rows have the sweep kernel of many."""
 
 
 def random_setting(random: Random, span: int) -> Setting:

@@ -50,6 +50,16 @@ output ~change, ~most
 TEXTS = 'input x : string time ts point\n~out[t] = ~x[t] < "b" ? ~x[t] : φ'
 
 
+class Metres(pa.ExtensionType):  # type: ignore[misc]
+    """An extension type, which nobody can hash."""
+
+    def __init__(self) -> None:
+        super().__init__(pa.float64(), "tests.metres")
+
+    def __arrow_ext_serialize__(self) -> bytes:
+        return b""
+
+
 def points(n: int, seed: int = 3, name: str = "x") -> pa.Table:
     random = np.random.default_rng(seed)
     times = random.integers(0, 1000) + np.cumsum(random.integers(0, 4, n))
@@ -178,12 +188,16 @@ def test_bad_frames_have_the_errors_of_the_first_run(frame: pa.Table) -> None:
         pa.concat_tables([points(5), points(7).slice(5)]),
         points(9).slice(4, 3),
         points(9).append_column("other", pa.array(["a"] * 9)),
+        points(2).append_column(
+            "other", pa.ExtensionArray.from_storage(Metres(), pa.array([1.5, 2.5]))
+        ),
         points(4).to_batches()[0],
         pl.DataFrame(points(6)),
         pd.DataFrame({"ts": [3, 4, 8], "x": [1.0, 2.0, 4.0]}),
     ],
     ids=[
         "out of order", "a null", "ties", "two chunks", "a slice", "another column",
+        "a type without a hash",
         "a batch", "polars", "pandas",
     ],
 )  # fmt: skip

@@ -95,4 +95,7 @@ def find_schema_reader(
     """
     if settled.keys or not 1 < table.num_rows <= DEFAULT_COSTS.run.linear_call_rows:
         return None
-    return _find_reader(settled, column, table.schema, unit)
+    try:
+        return _find_reader(settled, column, table.schema, unit)
+    except TypeError:  # a user's extension type has no hash
+        return None
