@@ -75,8 +75,8 @@ class Setting:
     are merged four visits at a time, the basins of outputs are full soon, rounds have
     few snapshots, and states of folds are guessed from few rows, often wrongly."""
     rehearsed: bool = False
-    """Whether it ran before, over some of the events and over all: then a run over few
-    rows is one call, by formulas that were compiled over other rows."""
+    """Whether the query runs three times before, over half of the events and over all.
+    A run over few rows is then one call, by formulas compiled over other rows."""
 
     @property
     def disabled(self) -> frozenset[str]:
@@ -133,7 +133,7 @@ SMALL_COSTS = Costs(
 """Where few rows and short windows are enough to reach every strategy."""
 USERS_COSTS = Costs(run=USERS_RUN)
 SPECIALISED_COSTS = Costs(run=replace(USERS_RUN, baseline_rows=0))
-"""Where few rows have the sweep kernel of many."""
+"""Costs by which few rows have the specialised sweep kernel, and no baseline kernel."""
 
 
 def random_setting(random: Random, span: int) -> Setting:

@@ -5,8 +5,7 @@ To divide keys into tasks that workers share takes longer than to compute a few 
 
 from tiltpy.runtime.execution.kernel import Kernels
 from tiltpy.runtime.execution.output_group import OutputGroup
-from tiltpy.runtime.execution.time_domain import LONGEST_CHUNK
-from tiltpy.runtime.keyed.few_keys import FewKeys
+from tiltpy.runtime.keyed.few_keys import FewKeys, are_short
 from tiltpy.runtime.keyed.keyed_run import KeyedRun, Pieces
 from tiltpy.runtime.results.key_columns import KeySnapshots
 
@@ -17,14 +16,9 @@ def compute(group: OutputGroup[Kernels], run: KeyedRun) -> Pieces | None:
     Nothing may be wanted, or more ticks than a call can have, or more visits than rows
     bound.
     """
-    ranges, wanted = run.ranges, False
-    for each in ranges.values():
-        if not each.nonempty.any():
-            continue
-        wanted = True
-        if int(each.high.max()) - int(each.low.min()) > LONGEST_CHUNK:
-            return None
-    if not wanted or run.beyond_rows:
+    ranges = run.ranges
+    is_wanted = any(each.nonempty.any() for each in ranges.values())
+    if not is_wanted or run.beyond_rows or not are_short(ranges):
         return None
     kernel, costs = run.kernels.sweep(), run.options.costs.run
     terms = kernel.code, run.request, costs
@@ -33,17 +27,9 @@ def compute(group: OutputGroup[Kernels], run: KeyedRun) -> Pieces | None:
         return None
     made = calls.compute(run.inputs, run.strings, ranges, None)
     group.idle.put_back(terms, calls)
-    return {
-        name: [
-            KeySnapshots(
-                (
-                    snapshots.buffer(
-                        row_object=group.outputs[name].tdom.rows is not None
-                    ),
-                ),
-                run.keys.numbers,
-                snapshots.counts,
-            )
-        ]
-        for name, snapshots in made.items()
-    }
+    outputs: Pieces = {}
+    for name, snapshots in made.items():
+        buffer = snapshots.buffer(row_object=group.outputs[name].tdom.rows is not None)
+        numbers = run.keys.numbers
+        outputs[name] = [KeySnapshots((buffer,), numbers, snapshots.counts)]
+    return outputs

@@ -28,8 +28,8 @@ from tiltpy.runtime.results.table import format_of
 Rows = Mapping[str, SnapshotBuffer]
 Ranges = Mapping[str, OutputRange]
 Terms = tuple[Request, Costs, bool]
-"""What runs have in common that an engine makes: the request, the costs, and whether
-rows are so few that the kernel serves that compiles fastest."""
+"""The request and the costs of an engine's runs, and whether they have the baseline
+kernel, as those over the fewest rows do."""
 
 
 class WholeRunEngine(PromptEngine):

@@ -8,10 +8,9 @@ from tiltpy.runtime.arrays.dictionary import Strings
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.execution.call_states import CallStates
 from tiltpy.runtime.execution.key_domains import KeyedRanges, RowsByKey
-from tiltpy.runtime.execution.time_domain import LONGEST_CHUNK
 from tiltpy.runtime.ingest.cell_overlaps import check_cells
 from tiltpy.runtime.ingest.keys import Groups
-from tiltpy.runtime.keyed.few_keys import FewKeys
+from tiltpy.runtime.keyed.few_keys import FewKeys, are_short
 from tiltpy.runtime.keyed.snapshots import KeyedSnapshots
 
 
@@ -34,11 +33,9 @@ class PromptKeyedEngine(KeyedEngine):
         most = options.costs.run.linear_call_rows
         if options.vector or options.chunk is not None or total > most:
             return None
-        for each in ranges.values():
-            longest = int(each.high.max()) - int(each.low.min())
-            if longest > LONGEST_CHUNK:
-                return None
-            total = max(total, len(each.low))
+        if not are_short(ranges):
+            return None
+        total = max(total, *[len(each.low) for each in ranges.values()])
         check_cells(self.group.query, rows)
         buffers = {
             name: each.buffer if isinstance(each, Groups) else each

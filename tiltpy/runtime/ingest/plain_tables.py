@@ -37,9 +37,9 @@ class SchemaReader:
         self._is_right = False
         """True once a table of the schema has been read without an error."""
         self._is_settled = False
-        """True once another one came."""
+        """True once a second table came."""
         self._frames: PlainFrames | None = None
-        """What reads tables as they lie, if they can be."""
+        """The reader of tables as they lie; None where columns must be converted."""
         self._kind: StampType | None = None
 
     def note(self) -> None:

@@ -19,7 +19,7 @@ from tiltpy.runtime.execution.call_table import CallTable
 from tiltpy.runtime.execution.kernel import Kernel
 from tiltpy.runtime.execution.key_domains import KeyedRanges, RowsByKey
 from tiltpy.runtime.execution.single_run import find_most_rows
-from tiltpy.runtime.execution.time_domain import Request
+from tiltpy.runtime.execution.time_domain import LONGEST_CHUNK, Request
 from tiltpy.runtime.keyed.call_formulas import CallFormulas, find_form, has_formulas
 from tiltpy.runtime.keyed.join import attach_strings, spread
 from tiltpy.runtime.keyed.snapshots import KeyedSnapshots
@@ -122,6 +122,14 @@ class FewKeys:
         if form in self._formulas:
             formulas = CallFormulas(table, rows, cells, keys, self._request)
         self._formulas[form] = formulas
+
+
+def are_short(ranges: Mapping[str, KeyedRanges]) -> bool:
+    """Tell whether ranges of keys, of which there is one at least, fit into a call."""
+    for each in ranges.values():
+        if int(each.high.max()) - int(each.low.min()) > LONGEST_CHUNK:
+            return False
+    return True
 
 
 def _cut(loop: Loop, made: KeyedSnapshots, ranges: KeyedRanges) -> KeyedSnapshots:
